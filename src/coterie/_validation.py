@@ -7,19 +7,19 @@ import errno
 import functools
 import importlib
 import inspect
-import math
 import numbers
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from types import ModuleType, NoneType, SimpleNamespace, UnionType
 from typing import (
     TYPE_CHECKING,
+    Annotated,
     Any,
     Literal,
+    NamedTuple,
     ParamSpec,
     TypeVar,
     Union,
@@ -44,15 +44,43 @@ T = TypeVar("T")
 LARGEST = 10**12  # of whole numbers: beyond, arrays and counters overflow
 
 
+class Bounds(NamedTuple):
+    """What a number may be, or the length of a list: part of an annotation."""
+
+    least: float = 0
+    most: float = LARGEST
+    above: bool = False  # whether the least itself is left out
+    below: bool = False  # whether the most itself is left out
+
+    def hold(self, value: Any) -> bool:
+        """Whether a number, or a list by its length, is within; what is not a number is not."""
+        size: Any = value if isinstance(value, numbers.Real) else len(value)
+        low = size > self.least if self.above else size >= self.least
+        return bool(low and (size < self.most if self.below else size <= self.most))
+
+    def words(self, value: Any) -> str:
+        """As a message says it; the upper end only where it matters."""
+        low = f"{'above' if self.above else 'of at least'} {self.least:g}"
+        number: Any = value if isinstance(value, numbers.Real) else 0
+        if self.most == LARGEST and not number > LARGEST:
+            return low
+        return f"{low} and {'below' if self.below else 'at most'} {self.most:,}"
+
+
+PositiveInt = Annotated[int, Bounds(1)]
+NonNegativeInt = Annotated[int, Bounds(0)]
+PositiveFloat = Annotated[float, Bounds(0, above=True)]
+NonNegativeFloat = Annotated[float, Bounds(0)]
+Length = Annotated[int, Bounds(3)]  # in tokens: two of them are marks
+Share = Annotated[float, Bounds(0, 1)]
+PositiveShare = Annotated[float, Bounds(0, 1, above=True)]
+Dropout = Annotated[float, Bounds(0, 1, below=True)]
+Widths = Annotated[Sequence[PositiveInt], Bounds(1)]
+
+
 def check_integer(name: str, value: Any, minimum: int = 1) -> int:
     """Refuse anything but an integer of at least ``minimum``."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or value < minimum:
-        raise UsageError(
-            f"{_called(name)} should be an integer of at least {minimum}, got {_short(value)}."
-        )
-    if value > LARGEST:
-        raise UsageError(f"{_called(name)} should be at most {LARGEST:,}, got {_short(value)}.")
+    check_annotated(name, value, Annotated[int, Bounds(minimum)])
     return int(value)
 
 
@@ -82,21 +110,14 @@ def whole_number(text: str) -> int | None:
 
 def check_number(name: str, value: Any, minimum: float = 0.0, *, above: bool = False) -> float:
     """Refuse anything but a finite number of at least ``minimum``, or ``above`` it."""
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or value < minimum or (above and value == minimum):
-        bound = "above" if above else "of at least"
-        raise UsageError(
-            f"{_called(name)} should be a number {bound} {minimum:g}, got {_short(value)}."
-        )
+    check_annotated(name, value, Annotated[float, Bounds(minimum, above=above)])
     return float(value)
 
 
 def check_path(name: str, value: Any) -> Path:
     """Refuse what is no path, such as a number; ``name`` is the parameter."""
     if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
-        raise UsageError(
-            f"{_called(name)} should be a path, such as 'tickets.clusters'; got {_short(value)}."
-        )
+        raise wrong_kind(name, value, KINDS[Path])
     reason: object = "it is empty" if value == "" else None
     try:
         os.stat(value)  # noqa: PTH116 - a path may be one that pathlib cannot hold
@@ -110,10 +131,9 @@ def check_path(name: str, value: Any) -> Path:
 
 
 def checked(function: Callable[P, T]) -> Callable[P, T]:
-    """Make a public function refuse arguments of another kind than its annotations say.
+    """Make a public function refuse arguments that its annotations do not allow.
 
-    It does so before it does anything else. The bounds of numbers, and choices, are left to the
-    function.
+    It does so before it does anything else.
     """
     signature = inspect.signature(function)
 
@@ -144,25 +164,20 @@ def annotations_of(owner: Any) -> dict[str, Any]:
         for name, hint in inspect.get_annotations(part).items():
             if name in known:
                 with suppress(NameError):
-                    found |= get_type_hints(SimpleNamespace(__annotations__={name: hint}), space)
+                    alone = SimpleNamespace(__annotations__={name: hint})
+                    found |= get_type_hints(alone, space, include_extras=True)
     return found
 
 
 def check_annotated(name: str, value: Any, hint: Any) -> None:
-    """Refuse a value that is of none of the kinds of an annotation."""
+    """Refuse a value that fits none of the kinds of an annotation."""
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if Path in kinds and isinstance(value, (str, os.PathLike)):
         check_path(name, value)
-    elif not any(_is_of(value, kind) for kind in kinds):
-        if Path in kinds and {str, Path, NoneType}.issuperset(kinds):
-            raise UsageError(
-                f"{_called(name)} should be a path, such as 'tickets.clusters'; got "
-                f"{_short(value)}."
-            )
-        said = {str} if Path in kinds else set()
-        bare = [get_origin(kind) or kind for kind in kinds if kind not in said]
-        words = (KINDS.get(kind) or getattr(kind, "__name__", str(kind)) for kind in bare)
-        raise wrong_kind(name, value, " or ".join(words))
+    elif not any(_fits(value, kind) for kind in kinds):
+        said = [kind for kind in kinds if kind is not str or Path not in kinds]
+        words = " or ".join(_wanted(kind, value) for kind in said)
+        raise wrong_kind(name, value, words, [c for kind in kinds for c in _choices(kind)])
     elif isinstance(value, str):
         try:
             value.encode("utf-8")
@@ -170,12 +185,20 @@ def check_annotated(name: str, value: Any, hint: Any) -> None:
             raise wrong_kind(name, value, "text, without half characters") from error
 
 
+def check_parameters(owner: Any) -> None:
+    """Refuse values of a dataclass that the annotations of its fields do not allow."""
+    cls: Any = type(owner)
+    for name, hint in annotations_of(cls).items():
+        if hasattr(owner, name):
+            check_annotated(name, getattr(owner, name), hint)
+
+
 KINDS = {
     bool: "true or false",
     int: "an integer",
     float: "a number",
     str: "a text",
-    Path: "a path",
+    Path: "a path, such as 'tickets.clusters'",
     NoneType: "None",
     Mapping: "a mapping",
     Sequence: "a list",
@@ -183,18 +206,41 @@ KINDS = {
 }
 
 
-def _is_of(value: Any, kind: Any) -> bool:
-    """Whether a value is of a kind; choices, and what is in lists, are checked elsewhere."""
+def _choices(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) is Literal else ()
+
+
+def _wanted(kind: Any, value: Any) -> str:
+    """A kind as messages name it; bounds depend on the value that is out of them."""
+    if choices := _choices(kind):
+        return f"one of {', '.join(map(str, choices))}" if len(choices) > 1 else repr(choices[0])
+    if get_origin(kind) is Annotated:
+        inner, *bounds = get_args(kind)
+        return " ".join([_wanted(inner, value), *(bound.words(value) for bound in bounds)])
+    bare = get_origin(kind) or kind
+    return KINDS.get(bare) or str(getattr(bare, "__name__", bare))
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of a kind, within its bounds, or one of its choices."""
     import numpy as np
 
     origin: Any = get_origin(kind) or kind
-    if kind in (Any, object) or origin is Literal:
+    if kind in (Any, object):
         return True
+    if origin is Literal:
+        return any(isinstance(value, type(one)) and value == one for one in get_args(kind))
+    if origin is Annotated:
+        inner, *bounds = get_args(kind)
+        return _fits(value, inner) and all(bound.hold(value) for bound in bounds)
     if kind in (int, float):
         number = numbers.Integral if kind is int else numbers.Real
         return isinstance(value, number) and not isinstance(value, bool)
     if origin in (list, tuple, Iterable, Sequence, np.ndarray):
-        return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+        listed = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+        inner = next(iter(get_args(kind)), None)
+        each = get_origin(inner) in (Annotated, Literal)  # other kinds are looked at where used
+        return listed and not (each and any(not _fits(one, inner) for one in value))
     return isinstance(value, (bool, np.bool_) if kind is bool else origin)
 
 
@@ -204,9 +250,10 @@ def check_kind(name: str, value: Any, kinds: type | tuple[type, ...], wanted: st
         raise wrong_kind(name, value, wanted)
 
 
-def wrong_kind(name: str, value: Any, wanted: str) -> UsageError:
+def wrong_kind(name: str, value: Any, wanted: str, known: Iterable[str] = ()) -> UsageError:
     """The error for a parameter that is something else than it should be."""
-    return UsageError(f"{_called(name)} should be {wanted}; got {_short(value)}.")
+    hint = did_you_mean(value, known)
+    return UsageError(f"{_called(name)} should be {wanted}; got {_short(value)}.{hint}")
 
 
 def check_vectors(name: str, value: Any, each: str = "text") -> Floats:
@@ -250,10 +297,7 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     known = list(choices)
     if value in known:
         return str(value)
-    raise UsageError(
-        f"{_called(name)} should be one of {', '.join(known)}; got "
-        f"{_short(value)}.{did_you_mean(value, known)}"
-    )
+    raise wrong_kind(name, value, f"one of {', '.join(known)}", known)
 
 
 def did_you_mean(value: Any, known: Iterable[str]) -> str:
@@ -261,73 +305,6 @@ def did_you_mean(value: Any, known: Iterable[str]) -> str:
     words = {word.lower(): word for word in known}
     near = difflib.get_close_matches(str(value).lower(), words, n=1)
     return f" Did you mean {words[near[0]]!r}?" if near else ""
-
-
-def check_choices(owner: Any) -> None:
-    """Refuse values that the annotations of a dataclass, such as ``Literal["a", "b"]``, lack."""
-    cls: Any = type(owner)
-    for name, choices in literal_choices(cls).items():
-        value = getattr(owner, name)
-        if value is not None or None not in choices:
-            check_choice(name, value, [choice for choice in choices if choice is not None])
-    for name, hint in annotations_of(cls).items():
-        if hasattr(owner, name):
-            check_annotated(name, getattr(owner, name), hint)
-
-
-@cache
-def literal_choices(cls: type[Any]) -> dict[str, list[Any]]:
-    """Fields of a dataclass that are annotated with ``Literal``, and what they may be.
-
-    None is among the choices of a field that may be None. A field that may be a number or a word
-    is left out.
-    """
-    found: dict[str, list[Any]] = {}
-    known = {field.name for field in fields(cls)}
-    for base in reversed([base for base in cls.__mro__ if "__dataclass_fields__" in vars(base)]):
-        for name, hint in inspect.get_annotations(base, eval_str=True).items():
-            parts = [hint] if _is_literal(hint) else list(get_args(hint))
-            words = [part for part in parts if _is_literal(part)]
-            rest = [part for part in parts if part not in words]
-            if name in known and words and all(part is type(None) for part in rest):
-                found[name] = [c for part in words for c in get_args(part)] + [None] * len(rest)
-    return found
-
-
-def _is_literal(hint: Any) -> bool:
-    origin: Any = get_origin(hint)
-    return origin is Literal
-
-
-def check_fields(
-    owner: Any,
-    *,
-    integers: Mapping[str, int] | None = None,
-    above: Iterable[str] = (),
-    least: Iterable[str] = (),
-) -> None:
-    """Check many attributes at once; those that are None by default may be None.
-
-    Parameters
-    ----------
-    owner : dataclass
-    integers : dict of str to int, optional
-        The least whole number that each may be.
-    above, least : iterables of str
-        Numbers above zero, and numbers of at least zero.
-    """
-    optional = {f.name for f in fields(owner) if f.default is None}
-
-    def given(names: Iterable[str]) -> list[tuple[str, Any]]:
-        pairs = [(name, getattr(owner, name)) for name in names]
-        return [(name, value) for name, value in pairs if value is not None or name not in optional]
-
-    for name, value in given(integers or {}):
-        check_integer(name, value, (integers or {})[name])
-    for name, value in given(above):
-        check_number(name, value, above=True)
-    for name, value in given(least):
-        check_number(name, value)
 
 
 def check_device(device: str) -> torch.device:

@@ -22,7 +22,7 @@ import torch
 from coterie._progress import Progress, Silent
 from coterie._random import derive_seed, numpy_generator, resolve_seed
 from coterie._types import Floats, Ints
-from coterie._validation import check_integer, check_vectors, checked, one_seed
+from coterie._validation import PositiveInt, check_vectors, checked, one_seed
 from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans, nearest
 from coterie.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
@@ -95,7 +95,7 @@ def choose_n_clusters(  # noqa: PLR0913 - two are one
     *,
     encoder: Any = AUTO,
     embeddings: Floats | None = None,
-    largest: int | None = None,
+    largest: PositiveInt | None = None,
     random_state: Any = None,
     seed: object = None,
     progress: Progress | None = None,
@@ -129,8 +129,6 @@ def choose_n_clusters(  # noqa: PLR0913 - two are one
     drawn = resolve_seed(one_seed(seed, random_state))
     vectors, kind = _prepare(X, encoder, drawn, embeddings)
     n = len(vectors)
-    if largest is not None:
-        check_integer("largest", largest)
     largest = min(largest or LARGEST, n // FEWEST)
     if largest < 2:
         return Choice(1, 1, 1, [], f"There are only {n} different texts: one cluster.")

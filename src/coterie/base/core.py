@@ -23,11 +23,11 @@ from coterie._random import check_seed
 from coterie._ranks import is_first
 from coterie._types import Floats, Ints
 from coterie._validation import (
-    check_choice,
-    check_choices,
+    Length,
+    NonNegativeFloat,
+    PositiveInt,
     check_device,
-    check_integer,
-    check_number,
+    check_parameters,
     one_seed,
 )
 from coterie.base.edited import EditedAssigner, correct
@@ -46,7 +46,7 @@ from coterie.blocks.linkage import agglomerate, memory_needed
 from coterie.choose import Choice
 from coterie.encoders import AUTO, DEFAULT, Encoder, Pooling, Reading, load_encoder, look
 from coterie.encoders.load import Loaders
-from coterie.engine import OPTIMIZATIONS, History, Stage, chosen_optimizations
+from coterie.engine import History, Optimization, Stage
 from coterie.guidance import Known
 from coterie.guided import class_factor, class_metric, examples, seeded_kmeans
 from coterie.neighbors import unit_rows
@@ -142,35 +142,27 @@ class ClustererCore(FittedAttributes, BaseEstimator, metaclass=Seeded):
     _encoders: ClassVar[Loaders] = {}  # readers of encoders that only this method has
     _saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted, plain values, saved with the model
 
-    n_clusters: int | Literal["auto"] = field(default="auto", kw_only=False)
+    n_clusters: PositiveInt | Literal["auto"] = field(default="auto", kw_only=False)
     encoder: Any = DEFAULT
-    max_length: int = 128
+    max_length: Length = 128
     pooling: Pooling = "auto"
     normalize: bool | None = None
-    batch_size: int = 256
-    n_init: int = 10
+    batch_size: PositiveInt = 256
+    n_init: PositiveInt = 10
     device: str = "auto"
     precision: Precision = "auto"
-    optimizations: bool | Sequence[str] = True
+    optimizations: bool | Sequence[Optimization] = True
     random_state: Any = None
     guard: bool = True
     verbose: int = 0
     checkpoint: str | Path | None = None
-    checkpoint_every: float = 60.0
+    checkpoint_every: NonNegativeFloat = 60.0
 
     # What a method may override ------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         """Refuse impossible parameters; called at the start of ``fit``."""
-        check_choices(self)
-        if self.n_clusters != "auto":
-            check_integer("n_clusters", self.n_clusters)
-        check_integer("batch_size", self.batch_size)
-        check_integer("max_length", self.max_length, 3)
-        check_integer("n_init", self.n_init)
-        for name in chosen_optimizations(self.optimizations):
-            check_choice("each of optimizations", name, OPTIMIZATIONS)
-        check_number("checkpoint_every", self.checkpoint_every)
+        check_parameters(self)
         check_seed(self.random_state)
 
     def _make_encoder(self, seed: int) -> Encoder:

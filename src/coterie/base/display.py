@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie import __version__
 from coterie._types import Bools, Floats, Ints
-from coterie._validation import check_integer, check_kind, checked
+from coterie._validation import PositiveInt, check_kind, checked
 from coterie.base.edited import EditedAssigner
 from coterie.base.outliers import OutlierMixin
 from coterie.corpus import texts_from
@@ -223,7 +223,7 @@ class DisplayMixin(OutlierMixin):
 
 @checked
 def broad_themes(
-    model: DisplayMixin, texts: Any, X: Any = None, *, n_themes: int | None = None
+    model: DisplayMixin, texts: Any, X: Any = None, *, n_themes: PositiveInt | None = None
 ) -> Hierarchy:
     """Group the clusters of a fitted model into a handful of broad themes, with names.
 
@@ -243,8 +243,6 @@ def broad_themes(
         Both lists are empty where there are no themes.
     """
     check_kind("model", model, DisplayMixin, "a fitted method, such as TwoStep(9).fit(texts)")
-    if n_themes is not None:
-        check_integer("n_themes", n_themes)
     found = model._assigned(texts, X)
     clusters = model._described(found)
     used = sum(cluster.size > 0 for cluster in clusters)

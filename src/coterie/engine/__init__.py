@@ -6,6 +6,7 @@ from coterie.engine.history import History
 from coterie.engine.loop import train
 from coterie.engine.stage import (
     OPTIMIZATIONS,
+    Optimization,
     Run,
     Stage,
     chosen_optimizations,
@@ -19,6 +20,7 @@ __all__ = [
     "Batch",
     "Checkpoint",
     "History",
+    "Optimization",
     "Run",
     "Stage",
     "TrainingData",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,10 @@ from coterie.engine.data import Batch
 from coterie.engine.history import History
 
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16}
-OPTIMIZATIONS = ("graphs", "packing", "fused", "one-pass", "fused-adam", "device-tokens", "tf32")
+Optimization = Literal[
+    "graphs", "packing", "fused", "one-pass", "fused-adam", "device-tokens", "tf32"
+]
+OPTIMIZATIONS: tuple[str, ...] = get_args(Optimization)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,12 +127,12 @@ def chosen_optimizations(asked: bool | Sequence[str]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> chosen_optimizations(False), chosen_optimizations("graphs")
+    >>> chosen_optimizations(False), chosen_optimizations(["graphs"])
     ((), ('graphs',))
     """
     if isinstance(asked, bool):
         return OPTIMIZATIONS if asked else ()
-    return (asked,) if isinstance(asked, str) else tuple(asked)
+    return tuple(asked)
 
 
 def count_trained(net: nn.Module, stages: Sequence[Stage]) -> dict[str, int]:

@@ -33,14 +33,22 @@ from torch import Tensor, nn
 from coterie._files import save_arrays, write_json
 from coterie._trust import read_json, read_tensors
 from coterie._types import Features, Floats, Ints, Terms
-from coterie._validation import check_fields, check_integer, check_number
+from coterie._validation import (
+    Dropout,
+    Length,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Widths,
+)
 from coterie.base import TextClusterer, TrainingContext, second_step
 from coterie.blocks.assign import Assigner
 from coterie.blocks.layers import mlp
 from coterie.encoders.base import Encoder, RaggedTokens, Rows, distinct
 from coterie.encoders.load import Loaders
 from coterie.engine import Batch, Stage, steps_for
-from coterie.errors import DataError, UsageError
+from coterie.errors import DataError
 from coterie.words import Source, Vocabulary, make_word_vectors
 
 Face = Literal["code", "words"]
@@ -656,41 +664,26 @@ class ADSL(TextClusterer):
         "paper-long": {"ae_lr": 5e-4, "label_norm": "softmax", "normalize": False},
     }
 
-    ae_layers: Sequence[int] = (500, 2000, 200)
-    ae_lr: float = 5e-5
-    ae_steps: int = 1500
-    attention_lr: float = 0.5
-    attention_min: float = 0.05
-    batch_size: int = 64
-    decay: float = 0.85
+    ae_layers: Widths = (500, 2000, 200)
+    ae_lr: NonNegativeFloat = 5e-5
+    ae_steps: NonNegativeInt = 1500
+    attention_lr: NonNegativeFloat = 0.5
+    attention_min: PositiveFloat = 0.05
+    batch_size: PositiveInt = 64
+    decay: PositiveFloat = 0.85
     dense_input: bool = False
-    dropout: float = 0.5
+    dropout: Dropout = 0.5
     encoder: Literal["words", "precomputed"] = "words"
-    epochs: int = 30
+    epochs: NonNegativeInt = 30
     label_norm: Norm = "sum"
-    lr: float = 1e-3
-    max_features: int = 3000
-    max_length: int = 400
+    lr: NonNegativeFloat = 1e-3
+    max_features: PositiveInt = 3000
+    max_length: Length = 400
     normalize: bool | None = True
-    refresh_epochs: int = 6
-    sharpness: float = 10.0
+    refresh_epochs: PositiveInt = 6
+    sharpness: NonNegativeFloat = 10.0
     variant: Variant = "attention"
     word_vectors: Any = "auto"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_fields(
-            self,
-            integers={"ae_steps": 0, "epochs": 0, "max_features": 1, "refresh_epochs": 1},
-            above=["attention_min", "decay"],
-            least=["ae_lr", "attention_lr", "lr", "sharpness"],
-        )
-        if isinstance(self.ae_layers, str) or not isinstance(self.ae_layers, Sequence):
-            raise UsageError(f"`ae_layers` should be a list of widths, got {self.ae_layers!r}.")
-        for width in self.ae_layers or [0]:
-            check_integer("each of ae_layers", width)
-        if check_number("dropout", self.dropout) >= 1:
-            raise UsageError(f"dropout should be below 1, got {self.dropout!r}.")
 
     def _make_encoder(self, seed: int) -> Encoder:
         kind = OneWordEncoder if self.encoder == "precomputed" else WordEncoder

@@ -32,7 +32,14 @@ from torch import Tensor, nn
 
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints, Terms
-from coterie._validation import check_device, check_fields
+from coterie._validation import (
+    Length,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    check_device,
+)
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner, kmeans_labels
 from coterie.blocks.assign import Assigner
 from coterie.blocks.nt_xent import nt_xent
@@ -556,45 +563,29 @@ class AECL(TunedClusterer):
     wordings: ClassVar[int] = 1  # views that are made of each text where a kind is named
 
     attention: Literal["layer", "matrices"] = "layer"
-    balance_weight: float | None = None
-    batch_size: int = 400
-    cluster_temperature: float = 1.0
+    balance_weight: NonNegativeFloat | None = None
+    batch_size: PositiveInt = 400
+    cluster_temperature: PositiveFloat = 1.0
     compat: Literal["none", "official", "printed"] = "none"
-    contrast_epochs: int | None = None
-    contrast_weight: float = 10.0
+    contrast_epochs: NonNegativeInt | None = None
+    contrast_weight: NonNegativeFloat = 10.0
     early_positives: Literal["head", "kmeans"] = "kmeans"
-    entropy_weight: float = 0.01
-    epochs: int = 70
+    entropy_weight: NonNegativeFloat = 0.01
+    epochs: NonNegativeInt = 70
     form: Literal["row", "text"] = "row"
     head: Literal["mlp", "linear"] = "mlp"
-    head_lr: float = 5e-4
-    label_epochs: int | None = None
-    label_weight: float = 5.0
-    lr: float = 5e-6
-    max_length: int = 32
+    head_lr: NonNegativeFloat = 5e-4
+    label_epochs: NonNegativeInt | None = None
+    label_weight: NonNegativeFloat = 5.0
+    lr: NonNegativeFloat = 5e-6
+    max_length: Length = 32
     normalize: bool | None = False
     positives: Literal["shared", "all", "none"] = "shared"
-    references: int = 5
+    references: PositiveInt = 5
     spherical: bool = True
-    temperature: float = 0.5
-    threshold: float = 0.95
+    temperature: PositiveFloat = 0.5
+    threshold: PositiveFloat = 0.95
     views: Any = "virtual"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_fields(
-            self,
-            integers={"references": 1, "epochs": 0, "contrast_epochs": 0, "label_epochs": 0},
-            above=("cluster_temperature", "temperature", "threshold"),
-            least=(
-                "balance_weight",
-                "contrast_weight",
-                "entropy_weight",
-                "head_lr",
-                "label_weight",
-                "lr",
-            ),
-        )
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         found = kmeans_assigner(self, vectors, weights, seed, spherical=self.spherical)

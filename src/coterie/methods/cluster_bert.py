@@ -33,7 +33,14 @@ from torch import Tensor, nn
 
 from coterie._random import derive_seed
 from coterie._types import Features, Floats, Ints, Terms
-from coterie._validation import check_fields
+from coterie._validation import (
+    Length,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveInt,
+    PositiveShare,
+    Share,
+)
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner, CenterAssigner, LinearAssigner
 from coterie.blocks.student_t import log_frequency, log_target
@@ -523,36 +530,27 @@ class ClusterBERT(TunedClusterer):
         "tsdae": {"rounds": 0, "harden_epochs": 0, "lr": 3e-5, "head_lr": 3e-5, "pooling": "cls"},
     }
 
-    adapt_epochs: int = 2
-    batch_size: int = 8
-    cluster_weight: float = 0.8
-    deletion: float = 0.6
-    harden_epochs: int = 2
-    harden_weight: float = 0.75
-    head_lr: float = 2e-5
+    adapt_epochs: NonNegativeInt = 2
+    batch_size: PositiveInt = 8
+    cluster_weight: PositiveShare = 0.8
+    deletion: Share = 0.6
+    harden_epochs: NonNegativeInt = 2
+    harden_weight: PositiveShare = 0.75
+    head_lr: NonNegativeFloat = 2e-5
     head_start: Literal["kmeans", "random"] = "kmeans"
     labels_from: Literal["kmeans", "head"] = "kmeans"
-    lr: float = 2e-5
-    max_length: int = 64
+    lr: NonNegativeFloat = 2e-5
+    max_length: Length = 64
     normalize: bool | None = False
     reconstruction: bool = True
     record_stages: bool = False
     reinit_head: bool = False
-    round_epochs: int = 2
-    rounds: int = 2
-    tol: float = 0.001
+    round_epochs: PositiveInt = 2
+    rounds: NonNegativeInt = 2
+    tol: NonNegativeFloat = 0.001
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_fields(
-            self,
-            integers={"adapt_epochs": 0, "harden_epochs": 0, "round_epochs": 1, "rounds": 0},
-            above=["cluster_weight", "harden_weight"],
-            least=["deletion", "head_lr", "lr", "tol"],
-        )
-        for name in ("cluster_weight", "harden_weight", "deletion"):
-            if getattr(self, name) > 1:
-                raise UsageError(f"{name} should be at most 1, got {getattr(self, name)!r}.")
         if self.rounds == 0 and (self.harden_epochs > 0 or self.labels_from == "head"):
             raise UsageError(
                 "`rounds=0` trains no head: use `rounds=1` or more, or `harden_epochs=0` and "

@@ -33,7 +33,13 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from coterie._types import Floats, Ints, Terms
-from coterie._validation import check_fields
+from coterie._validation import (
+    Length,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+)
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner, CenterAssigner, MappedAssigner, StudentTAssigner
 from coterie.blocks.layers import mlp
@@ -488,45 +494,32 @@ class DECCRL(TunedClusterer):
     }
     _saved_attributes: ClassVar[tuple[str, ...]] = ("topics_",)
 
-    alpha: float = 1.0
+    alpha: PositiveFloat = 1.0
     assign: Literal["argmax", "soft", "gumbel", "paper"] = "argmax"
-    batch_size: int = 200
-    cluster_weight: float = 0.2
-    head_lr: float = 5e-4
+    batch_size: PositiveInt = 200
+    cluster_weight: NonNegativeFloat = 0.2
+    head_lr: NonNegativeFloat = 5e-4
     labels_from: Literal["head", "kmeans"] = "head"
-    latent_dim: int | None = None
-    lr: float = 5e-6
+    latent_dim: PositiveInt | None = None
+    lr: NonNegativeFloat = 5e-6
     mask_duplicates: bool = True
-    max_length: int = 32
-    n_topics: int = 5
+    max_length: Length = 32
+    n_topics: PositiveInt = 5
     negatives: Literal["ntxent", "cross-view-decoupled"] = "ntxent"
     normalize: bool | None = False
-    projection_dim: int = 128
+    projection_dim: PositiveInt = 128
     reconstruction: Literal["topics", "latent", "none"] = "topics"
     reseed: bool = True
-    steps: int | None = None
-    temperature: float = 0.5
-    topic_weight: float = 1e-3
+    steps: NonNegativeInt | None = None
+    temperature: PositiveFloat = 0.5
+    topic_weight: NonNegativeFloat = 1e-3
     views: Any = "virtual"
-    warmup_steps: int = 200
-    word_dim: int = 300
+    warmup_steps: NonNegativeInt = 200
+    word_dim: PositiveInt = 300
     word_vectors: Source = "auto"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_fields(
-            self,
-            integers={
-                "latent_dim": 1,
-                "n_topics": 1,
-                "projection_dim": 1,
-                "steps": 0,
-                "warmup_steps": 0,
-                "word_dim": 1,
-            },
-            above=["alpha", "temperature"],
-            least=["cluster_weight", "head_lr", "lr", "topic_weight"],
-        )
         width_of(self.word_vectors, self.word_dim)
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:

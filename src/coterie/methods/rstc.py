@@ -30,7 +30,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from coterie._types import Floats, Ints, Terms
-from coterie._validation import check_device, check_fields
+from coterie._validation import (
+    Length,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    check_device,
+)
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner, kmeans_labels
 from coterie.blocks.assign import Assigner
 from coterie.blocks.layers import mlp
@@ -350,42 +357,26 @@ class RSTC(TunedClusterer):
     _assigners: ClassVar[dict[str, type[Assigner]]] = {HeadAssigner.kind: HeadAssigner}
     _saved_attributes: ClassVar[tuple[str, ...]] = ("balance_", "shares_")
 
-    balance_weight: float | None = None
-    batch_size: int = 200
-    contrast_steps: int = 0
-    eta: float = 10.0
-    head_lr: float = 5e-4
-    label_steps: int | None = None
+    balance_weight: NonNegativeFloat | None = None
+    batch_size: PositiveInt = 200
+    contrast_steps: NonNegativeInt = 0
+    eta: NonNegativeFloat = 10.0
+    head_lr: NonNegativeFloat = 5e-4
+    label_steps: NonNegativeInt | None = None
     labels_from: Literal["head", "kmeans"] = "head"
-    lr: float = 5e-6
+    lr: NonNegativeFloat = 5e-6
     mask_duplicates: bool = True
-    max_length: int = 32
+    max_length: Length = 32
     normalize: bool | None = False
-    projection_dim: int = 128
-    refresh_every: int = 50
-    refreshes: int = 50
-    smoothness: float = 0.1
+    projection_dim: PositiveInt = 128
+    refresh_every: PositiveInt = 50
+    refreshes: PositiveInt = 50
+    smoothness: PositiveFloat = 0.1
     spherical: bool = True
-    steps: int | None = None
-    temperature: float = 1.0
-    tol: float = 0.01
+    steps: NonNegativeInt | None = None
+    temperature: PositiveFloat = 1.0
+    tol: NonNegativeFloat = 0.01
     views: Any = "virtual"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_fields(
-            self,
-            integers={
-                "contrast_steps": 0,
-                "label_steps": 0,
-                "projection_dim": 1,
-                "refresh_every": 1,
-                "refreshes": 1,
-                "steps": 0,
-            },
-            above=["smoothness", "temperature"],
-            least=["balance_weight", "eta", "head_lr", "lr", "tol"],
-        )
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         found = kmeans_assigner(self, vectors, weights, seed, spherical=self.spherical)

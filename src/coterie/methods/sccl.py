@@ -25,7 +25,13 @@ import torch
 from torch import Tensor, nn
 
 from coterie._types import Floats, Terms
-from coterie._validation import check_fields
+from coterie._validation import (
+    Length,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+)
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
 from coterie.blocks.assign import Assigner, StudentTAssigner
 from coterie.blocks.layers import mlp
@@ -190,34 +196,25 @@ class SCCL(TunedClusterer):
         },
     }
 
-    alpha: float = 1.0
-    batch_size: int = 400
-    cluster_weight: float = 1.0
+    alpha: PositiveFloat = 1.0
+    batch_size: PositiveInt = 400
+    cluster_weight: NonNegativeFloat = 1.0
     clustering_loss: ClusteringLoss = "original"
-    eta: float = 10.0
+    eta: NonNegativeFloat = 10.0
     frequency: Frequency = "batch"
-    head_lr: float = 5e-4
+    head_lr: NonNegativeFloat = 5e-4
     labels_from: Literal["kmeans", "head"] = "kmeans"
-    lr: float = 5e-6
+    lr: NonNegativeFloat = 5e-6
     mask_duplicates: bool = True
-    max_length: int = 32
+    max_length: Length = 32
     normalize: bool | None = False
     objective: Objective = "joint"
-    projection_dim: int = 128
-    refresh_every: int = 100
-    steps: int | None = None
-    temperature: float = 0.5
-    tol: float = 0.0
+    projection_dim: PositiveInt = 128
+    refresh_every: PositiveInt = 100
+    steps: NonNegativeInt | None = None
+    temperature: PositiveFloat = 0.5
+    tol: NonNegativeFloat = 0.0
     views: Any = "virtual"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_fields(
-            self,
-            integers={"projection_dim": 1, "refresh_every": 1, "steps": 0},
-            above=["alpha", "temperature"],
-            least=["cluster_weight", "eta", "head_lr", "lr", "tol"],
-        )
 
     def _uses_guidance(self) -> bool:
         return True

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -20,14 +20,20 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from coterie._types import Floats, Terms
-from coterie._validation import check_fields, check_integer, check_number
+from coterie._validation import (
+    Dropout,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Widths,
+)
 from coterie.base import TextClusterer, TrainingContext, second_step
 from coterie.blocks.assign import Assigner, StudentTAssigner
 from coterie.blocks.layers import Activation
 from coterie.blocks.student_t import StudentTHead, kl_to_target, log_target
 from coterie.encoders import BagOfWords, Encoder, SIFEncoder, make_code_encoder
 from coterie.engine import Batch, Stage, steps_for
-from coterie.errors import UsageError
 from coterie.words import Source, width_of
 
 HIDDEN = (500, 500, 2000)  # of DEC, and of all that followed it
@@ -139,23 +145,12 @@ class AutoencoderClusterer(TextClusterer):
     """
 
     activation: Activation = "relu"
-    ae_dropout: float = 0.0
-    ae_layers: Sequence[int] | None = None
-    ae_lr: float = 1e-3
-    ae_steps: int | None = None
+    ae_dropout: Dropout = 0.0
+    ae_layers: Widths | None = None
+    ae_lr: NonNegativeFloat = 1e-3
+    ae_steps: NonNegativeInt | None = None
     pretrain: Literal["joint", "layerwise"] = "joint"
     scaling: Literal["rms", "minmax"] = "rms"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_fields(
-            self,
-            integers={"ae_steps": 0},
-            least=["ae_lr"],
-        )
-        if check_number("ae_dropout", self.ae_dropout) >= 1:
-            raise UsageError(f"ae_dropout should be below 1, got {self.ae_dropout!r}.")
-        check_layers(self.ae_layers)
 
     def _make_encoder(self, seed: int) -> Encoder:
         return make_code_encoder(super()._make_encoder(seed), self.scaling)
@@ -190,16 +185,6 @@ class AutoencoderClusterer(TextClusterer):
         if self.ae_layers is not None:
             return list(self.ae_layers)
         return [*HIDDEN, max(10, self._k + 1)]
-
-
-def check_layers(layers: object) -> None:
-    """Refuse anything but None or a list of widths."""
-    if layers is None:
-        return
-    if isinstance(layers, str) or not isinstance(layers, Sequence):
-        raise UsageError(f"`ae_layers` should be a list of widths, got {layers!r}.")
-    for width in layers or [0]:
-        check_integer("each of ae_layers", width)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -274,17 +259,11 @@ class DECClusterer(AutoencoderClusterer):
         Stop when a smaller share of labels changed between two passes.
     """
 
-    alpha: float = 1.0
-    lr: float = 1e-4
-    refresh_every: int = 140
-    steps: int | None = None
-    tol: float = 1e-3
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_fields(
-            self, integers={"refresh_every": 1, "steps": 0}, above=["alpha"], least=["lr", "tol"]
-        )
+    alpha: PositiveFloat = 1.0
+    lr: NonNegativeFloat = 1e-4
+    refresh_every: PositiveInt = 140
+    steps: NonNegativeInt | None = None
+    tol: NonNegativeFloat = 1e-3
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> DECNet:
         return DECNet(encoder, torch.from_numpy(start.centers), context.n, self.alpha)
@@ -367,7 +346,7 @@ class DEC(DECClusterer):
         }
     }
 
-    batch_size: int = 256
+    batch_size: PositiveInt = 256
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -409,12 +388,8 @@ class IDEC(DECClusterer):
         "paper": {"ae_layers": (500, 500, 2000, 10), "steps": 20_000}
     }
 
-    batch_size: int = 256
-    cluster_weight: float = 0.1
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_fields(self, least=["cluster_weight"])
+    batch_size: PositiveInt = 256
+    cluster_weight: NonNegativeFloat = 0.1
 
     def _trained_parts(self) -> list[str]:
         return [*super()._trained_parts(), "encoder.decoder"]
@@ -480,19 +455,18 @@ class SelfTrain(DECClusterer):
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {"n_init": 100, "steps": 1500}}
 
     activation: Activation = "leaky-relu"
-    ae_layers: Sequence[int] | None = (500, 500, 2000, 20)
-    batch_size: int = 64
+    ae_layers: Widths | None = (500, 500, 2000, 20)
+    batch_size: PositiveInt = 64
     encoder: Literal["sif"] = "sif"
-    rare: float = 0.1
-    refresh_every: int = 300
+    rare: PositiveFloat = 0.1
+    refresh_every: PositiveInt = 300
     scaling: Literal["rms", "minmax"] = "minmax"
-    tol: float = 1e-4
-    word_dim: int = 48
+    tol: NonNegativeFloat = 1e-4
+    word_dim: PositiveInt = 48
     word_vectors: Source = "auto"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_fields(self, integers={"word_dim": 1}, above=["rare"])
         width_of(self.word_vectors, self.word_dim)
 
     def _make_encoder(self, seed: int) -> Encoder:
@@ -606,23 +580,15 @@ class KATE(TextClusterer):
     name: ClassVar[str] = "kate"
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {"epochs": 100}}
 
-    batch_size: int = 100
-    boost: float = 6.26
+    batch_size: PositiveInt = 100
+    boost: NonNegativeFloat = 6.26
     cluster: Literal["kmeans", "ward"] = "kmeans"
-    code_dim: int = 128
+    code_dim: PositiveInt = 128
     encoder: Literal["log-counts"] = "log-counts"
-    epochs: int = 50
-    lr: float = 1e-3
-    max_features: int = 2000
-    winners: int = 32
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_fields(
-            self,
-            integers={"code_dim": 1, "epochs": 0, "max_features": 1, "winners": 1},
-            least=["boost", "lr"],
-        )
+    epochs: NonNegativeInt = 50
+    lr: NonNegativeFloat = 1e-3
+    max_features: PositiveInt = 2000
+    winners: PositiveInt = 32
 
     def _make_encoder(self, seed: int) -> Encoder:
         words = BagOfWords("log-max", max_features=self.max_features, seed=seed, stop_words=True)

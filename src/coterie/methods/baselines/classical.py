@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -21,7 +21,14 @@ from torch import Tensor
 
 from coterie._random import derive_seed
 from coterie._types import Floats, Ints
-from coterie._validation import check_device, check_fields, check_integer, need
+from coterie._validation import (
+    Bounds,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveInt,
+    check_device,
+    need,
+)
 from coterie.base import WeightedClusterer, kmeans_assigner, metric_assigner
 from coterie.blocks.assign import Assigner, CenterAssigner, NeighborAssigner
 from coterie.blocks.consensus import memberships
@@ -252,22 +259,12 @@ class TwoStep(WeightedClusterer):
 
     cluster: Cluster = "kmeans"
     covariance: Covariance = "diag"
-    min_cluster_size: int | None = None
+    min_cluster_size: Annotated[int, Bounds(2)] | None = None
     reduce: Reduce = "none"
-    reduced_dim: int | None = 5
-    n_neighbors: int = 15
-    smooth: int = 0
-    word_weight: float = 0.0
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_fields(
-            self,
-            integers={"min_cluster_size": 2, "n_neighbors": 2, "smooth": 0},
-            least=["word_weight"],
-        )
-        if self.reduced_dim is not None:
-            check_integer("reduced_dim", self.reduced_dim)
+    reduced_dim: PositiveInt | None = 5
+    n_neighbors: Annotated[int, Bounds(2)] = 15
+    smooth: NonNegativeInt = 0
+    word_weight: NonNegativeFloat = 0.0
 
     def _fit(
         self: Self,
@@ -397,11 +394,7 @@ class Consensus(WeightedClusterer):
     name: ClassVar[str] = "consensus"
     _saved_attributes: ClassVar[tuple[str, ...]] = ("agreement_",)
 
-    n_members: int = 12
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_fields(self, integers={"n_members": 1})
+    n_members: PositiveInt = 12
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         members = self.members(vectors, weights, seed)

@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
-from coterie._validation import check_device, check_fields
+from coterie._validation import NonNegativeInt, PositiveFloat, check_device
 from coterie.base import TextClusterer
 from coterie.blocks.assign import Assigner, NeighborAssigner
 from coterie.blocks.linkage import agglomerate, cut
@@ -341,16 +341,8 @@ class HACSD(TextClusterer):
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}, "iterative": {"iterations": 50}}
 
     classify: Literal["words", "vectors"] = "words"
-    iterations: int = 0
-    kept_factor: float = 1.0
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_fields(
-            self,
-            integers={"iterations": 0},
-            above=["kept_factor"],
-        )
+    iterations: NonNegativeInt = 0
+    kept_factor: PositiveFloat = 1.0
 
     def _on_texts(self, texts: list[str] | None) -> None:
         self._texts = texts

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from coterie._types import Floats, Ints
-from coterie._validation import check_choice, check_fields
+from coterie._validation import PositiveFloat, PositiveInt, check_choice
 from coterie.base import TextClusterer, second_step
 from coterie.blocks.assign import ArrayAssigner, Assigner
 from coterie.encoders import Encoder, TopicShares
@@ -124,17 +124,12 @@ class LDA(TextClusterer):
 
     cluster: Literal["topics", "kmeans", "ward"] = "topics"
     encoder: Literal["lda"] = "lda"
-    max_iter: int = 20
-    n_topics: int | None = None
-    topic_prior: float = 0.1
+    max_iter: PositiveInt = 20
+    n_topics: PositiveInt | None = None
+    topic_prior: PositiveFloat = 0.1
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_fields(
-            self,
-            integers={"max_iter": 1, "n_topics": 1},
-            above=["topic_prior"],
-        )
         if self.cluster == "topics" and self.n_topics not in (None, self.n_clusters):
             check_choice("cluster (with n_topics given)", "topics", ["kmeans", "ward"])
 

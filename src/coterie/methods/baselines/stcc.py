@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from coterie._files import save_arrays, write_json
 from coterie._trust import read_json, read_tensors
 from coterie._types import Features, Floats, Ints, Terms
-from coterie._validation import check_fields
+from coterie._validation import Dropout, NonNegativeFloat, NonNegativeInt, PositiveInt
 from coterie.base import TextClusterer, TrainingContext
 from coterie.encoders import BagOfWords, Encoder
 from coterie.encoders.base import RaggedTokens, Rows, distinct
@@ -394,26 +394,19 @@ class STCC(TextClusterer):
     name: ClassVar[str] = "stcc"
     _encoders: ClassVar[Loaders] = {DynamicEncoder.kind: load_dynamic}
 
-    batch_size: int = 200
+    batch_size: PositiveInt = 200
     code: Code = "lpi"
-    dropout: float = 0.5
+    dropout: Dropout = 0.5
     encoder: Literal["word-cnn"] = "word-cnn"
-    lr: float = 1e-3
-    n_bits: int = 20
-    n_neighbors: int = 15
-    steps: int | None = None
-    word_dim: int = 48
+    lr: NonNegativeFloat = 1e-3
+    n_bits: PositiveInt = 20
+    n_neighbors: PositiveInt = 15
+    steps: NonNegativeInt | None = None
+    word_dim: PositiveInt = 48
     word_vectors: Source = "auto"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_fields(
-            self,
-            integers={"n_bits": 1, "n_neighbors": 1, "steps": 0, "word_dim": 1},
-            least=["dropout", "lr"],
-        )
-        if self.dropout >= 1:
-            raise UsageError(f"dropout should be below 1, got {self.dropout!r}.")
         width = width_of(self.word_vectors, self.word_dim)
         if width % 4:
             raise UsageError(

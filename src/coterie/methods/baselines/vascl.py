@@ -15,7 +15,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from coterie._types import Terms
-from coterie._validation import check_fields
+from coterie._validation import (
+    Length,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+)
 from coterie.base import TrainingContext, TunedClusterer
 from coterie.blocks.nt_xent import nt_xent
 from coterie.encoders import Encoder
@@ -177,27 +183,21 @@ class VaSCL(TunedClusterer):
         "paper": {"batch_size": 1024, "mask_duplicates": False}
     }
 
-    batch_size: int = 400
-    head_lr: float = 5e-4
-    lr: float = 5e-6
+    batch_size: PositiveInt = 400
+    head_lr: NonNegativeFloat = 5e-4
+    lr: NonNegativeFloat = 5e-6
     mask_duplicates: bool = True
-    max_length: int = 32
-    n_neighbors: int = 16
+    max_length: Length = 32
+    n_neighbors: PositiveInt = 16
     normalize: bool | None = False
-    projection_dim: int = 128
-    radius: float = 1.0
-    steps: int | None = None
-    temperature: float = 0.05
-    virtual_weight: float = 1.0
+    projection_dim: PositiveInt = 128
+    radius: PositiveFloat = 1.0
+    steps: NonNegativeInt | None = None
+    temperature: PositiveFloat = 0.05
+    virtual_weight: NonNegativeFloat = 1.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_fields(
-            self,
-            integers={"n_neighbors": 1, "projection_dim": 1, "steps": 0},
-            above=["radius", "temperature"],
-            least=["head_lr", "lr", "virtual_weight"],
-        )
         if self.tune in STILL:
             raise UsageError(
                 f"`tune={self.tune!r}` leaves the vectors as they are, and k-means clusters "
