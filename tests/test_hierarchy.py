@@ -168,10 +168,13 @@ def test_a_cluster_that_stays_alone_keeps_its_name() -> None:
     x = np.array([[0.0], [0.2], [5.0], [5.2], [5.4], [50.0]])
     labels = np.array([0, 1, 2, 3, 3, 4])
     clusters = describe(texts, labels, x)
+    clusters[4] = replace(clusters[4], name="Taxes")
     hierarchy, finest = build_hierarchy(texts, labels, x, clusters, [2, 3])
     for level in hierarchy.levels:
         (alone,) = [c for c in level if c.size == 1]
-        assert alone.name == finest[4].name
+        assert alone.name == finest[4].name == "Taxes"
+        names = {c.id: c.name for c in level}
+        assert all(near.name == names[near.id] for c in level for near in c.near)
 
 
 def test_levels_of_numbers_with_gaps_and_beyond_the_clusters() -> None:

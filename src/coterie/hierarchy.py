@@ -162,7 +162,8 @@ def describe_levels(
     """Describe the clusters of each level, with their parents.
 
     The names of a level are made from the finest on: a cluster that holds several of the finer
-    level is named by what they share, and never as one of them is.
+    level is named by what they share, and never as one of them is; one that holds a single one is
+    called as that is.
 
     Parameters
     ----------
@@ -189,14 +190,29 @@ def describe_levels(
         found = describe(
             texts, level.labels, vectors, parents=level.parents, parts=parts, **options
         )
+        if parts is not None:
+            found = rename_clusters(found, _names_of_single_parts(found, level.labels, *parts))
         out.insert(0, found)
-        names = {cluster.id: cluster.name for cluster in found}
-        if parts is not None:  # a cluster of one part is called as that is
-            pairs = np.unique(np.stack([level.labels, np.asarray(parts[0])]), axis=1)
-            inside = {i: pairs[1][pairs[0] == i].tolist() for i in names}
-            names |= {i: parts[1].get(p[0], names[i]) for i, p in inside.items() if len(p) == 1}
-        parts = (level.labels, names)
+        parts = (level.labels, {cluster.id: cluster.name for cluster in found})
     return out
+
+
+def _names_of_single_parts(
+    clusters: Sequence[Cluster],
+    labels: Ints,
+    inside: Sequence[int] | Ints,
+    names: Mapping[int, str],
+) -> dict[int, str | None]:
+    """The names of parts that are alone in their cluster, unless another cluster is called so."""
+    called = {cluster.id: cluster.name for cluster in clusters}
+    pairs = np.unique(np.stack([labels, np.asarray(inside)]), axis=1)
+    parts = {i: pairs[1][pairs[0] == i].tolist() for i in called}
+    alone = {i: names.get(part[0]) for i, part in parts.items() if len(part) == 1}
+    return {
+        i: name
+        for i, name in alone.items()
+        if name not in {other for j, other in called.items() if j != i}
+    }
 
 
 @dataclass(frozen=True)
@@ -227,16 +243,10 @@ class Hierarchy:
         return [f"level_{number}" for number in range(1, len(self.levels) + 2)]
 
     def columns(self, labels: Sequence[int] | Ints, names: Sequence[str]) -> dict[str, list[Any]]:
-        """Columns ``level_1``, ``level_1_name`` and so on, from the clusters of the rows.
+        """Columns ``level_1``, ``level_1_name`` and so on, from cluster and name of each row.
 
-        Broad themes are the columns ``theme`` and ``theme_name``.
-
-        Parameters
-        ----------
-        labels : sequence of int
-            Cluster of each row; a row without one has none on any level, and keeps its name there.
-        names : sequence of str
-            Name of the cluster of each row.
+        A row without a cluster has none on any level, and keeps its name there. Broad themes are
+        the columns ``theme`` and ``theme_name``.
         """
         out: dict[str, list[Any]] = {}
         columns = self.column_names()
@@ -254,14 +264,9 @@ class Hierarchy:
     def extended(
         self, texts: Sequence[str], labels: Ints, vectors: Floats, near: Mapping[int, int]
     ) -> Hierarchy:
-        """The same levels with more texts and clusters; numbers, names and descriptions stay.
+        """The same levels for all texts, old and new; numbers, names and descriptions stay.
 
-        Parameters
-        ----------
-        texts, labels, vectors : of length n
-            Of all texts, old and new.
-        near : mapping of int to int
-            For each new cluster, the old one whose place it shares on every level.
+        ``near`` has, for each new cluster, the old one whose place it shares on every level.
         """
         above = [{**known, **{c: known[old] for c, old in near.items()}} for known in self.above]
         levels = []
@@ -375,21 +380,10 @@ def find_themes(
 ) -> Level | None:
     """Merge the clusters of a clustering into a handful of broad themes.
 
-    Parameters
-    ----------
-    vectors : ndarray of shape (n, d)
-    labels : sequence of int of length n
-        Cluster of each text, -1 for none.
-    n_themes : int, optional
-        Default: 3 to 12, near the square root of the number of clusters, where the next merge is
-        largest compared with the one before.
-    seed : int, default=0
-        Draws the texts that are smoothed, where there are more than 3,000.
-
-    Returns
-    -------
-    Level or None
-        None where there are ten clusters or fewer, or not more than ``n_themes``.
+    Their number, if not given, is 3 to 12, near the square root of the number of clusters, where
+    the next merge is largest compared with the one before. ``seed`` draws the texts that are
+    smoothed, where there are more than 3,000. None where there are ten clusters or fewer, or not
+    more than ``n_themes``.
     """
     x, codes = np.asarray(vectors), np.asarray(labels, dtype=np.int64)
     counts = np.bincount(codes[codes >= 0], minlength=1)
@@ -445,10 +439,8 @@ def _described(
     names = {cluster.id: cluster.name for cluster in clusters}
     described = describe_levels(texts, nested, vectors, (labels, names))
     above = [{i: int(p) for i, p in enumerate(level.of_given) if p >= 0} for level in nested]
-    parents = above[-1] if above else {}
-    placed = [replace(cluster, parent=parents.get(cluster.id)) for cluster in clusters]
-    *levels, finest = _named_alike([*described, placed])
-    return Hierarchy(levels, above), finest
+    hierarchy = Hierarchy(_name_parents(described), above)
+    return hierarchy, hierarchy.parented(clusters)
 
 
 def rename_levels(
@@ -459,14 +451,9 @@ def rename_levels(
 ) -> tuple[Hierarchy, list[dict[int, str]]]:
     """The coarser levels with other names, and those that changed on each.
 
-    Parameters
-    ----------
-    hierarchy : Hierarchy
-    before, after : mapping of int to str
-        Names of the clusters below. A group that holds one part alone is called as that is; others
-        keep their names.
-    given : sequence of mapping of int to Cluster
-        For each level, groups with names, descriptions and quotes to take over.
+    ``before`` and ``after`` are the names of the clusters below: a group that holds one part alone
+    is called as that is, others keep their names. ``given`` has, for each level, groups with names,
+    descriptions and quotes to take over.
     """
     levels, changed = list(hierarchy.levels), [dict[int, str]() for _ in hierarchy.levels]
     for number in reversed(range(len(levels))):
@@ -492,30 +479,21 @@ def carry_names(
     pairs: Sequence[Mapping[int, int]],
     clusters: Sequence[Cluster],
 ) -> tuple[Hierarchy, list[Cluster]]:
-    """New levels with the names, descriptions and quotes of old groups.
+    """New levels with the names, descriptions and quotes of old groups, and their clusters.
 
-    Parameters
-    ----------
-    old, new : Hierarchy
-    pairs : sequence of mapping of int to int
-        For each new level, its groups and the old ones that they are.
-    clusters : sequence of Cluster
-        The clustering below the new levels.
-
-    Returns
-    -------
-    Hierarchy, list of Cluster
-        The new levels, and the clusters with the names of their parents.
+    ``pairs`` has, for each new level, its groups and the old ones that they are; ``clusters`` is
+    the clustering below the new levels.
     """
-    levels = []
+    given = []
     for number, (level, same) in enumerate(zip(new.levels, pairs, strict=True)):
         known = {group.id: group for group in old.levels[number]} if same else {}
         said = {i: known[o] for i, o in same.items()}
         made = {group.id: group.name for group in level}
         names = final_names(made, {i: group.name for i, group in said.items()})
-        levels.append([_as_said(g, said.get(g.id)) for g in rename_clusters(level, names)])
-    *levels, finest = _named_alike([*levels, list(clusters)])
-    return replace(new, levels=levels), finest
+        given.append({g.id: replace(_as_said(g, said.get(g.id)), name=names[g.id]) for g in level})
+    called = {cluster.id: cluster.name for cluster in clusters}
+    hierarchy, _ = rename_levels(new, called, called, given)
+    return hierarchy, hierarchy.parented(clusters)
 
 
 def _as_said(group: Cluster, known: Cluster | None) -> Cluster:
@@ -523,26 +501,6 @@ def _as_said(group: Cluster, known: Cluster | None) -> Cluster:
     if known is None:
         return group
     return replace(group, description=known.description, quotes=known.quotes)
-
-
-def _named_alike(levels: Sequence[list[Cluster]]) -> list[list[Cluster]]:
-    """Levels, coarse to fine: groups of one part have its name, all know the name of their parent.
-
-    A group keeps its own name if another one of its level has that of its part.
-    """
-    out = [levels[-1]]
-    for level in reversed(levels[:-1]):
-        inside: dict[int | None, list[str]] = {}
-        for cluster in out[0]:
-            if cluster.size:
-                inside.setdefault(cluster.parent, []).append(cluster.name)
-        named = []
-        for group in level:
-            only = inside[group.id][0] if len(inside[group.id]) == 1 else group.name
-            taken = only in {other.name for other in level if other is not group}
-            named.append(group if taken else replace(group, name=only))
-        out.insert(0, named)
-    return _name_parents(out)
 
 
 def _name_parents(levels: Sequence[list[Cluster]]) -> list[list[Cluster]]:
