@@ -516,15 +516,10 @@ def _name_parents(levels: Sequence[list[Cluster]]) -> list[list[Cluster]]:
 
 def _check_levels(levels: Sequence[int], k: int) -> list[int]:
     wanted: list[int] = check_whole_numbers("levels", levels, "level").tolist()
-    said = ", ".join(map(str, wanted))
-    if not wanted or wanted[0] < 1:
-        raise UsageError(f"levels: [{said}] must be whole numbers from 1 on, such as 5,20,80.")
-    if any(a >= b for a, b in pairwise(wanted)):
-        raise UsageError(f"levels: {said} do not increase; name them coarse to fine, as 5,20,80.")
-    if wanted[-1] > k:
+    if not wanted or wanted[0] < 1 or any(a >= b for a, b in pairwise(wanted)) or wanted[-1] > k:
+        said = ", ".join(map(str, wanted))
         raise UsageError(
-            f"levels: {wanted[-1]} clusters asked for, but there are only {k} to merge; ask for "
-            f"at most {k} or make more clusters."
+            f"`levels` [{said}]: give increasing numbers of clusters from 1 to {k}, as 5,20,80."
         )
     return wanted
 

@@ -153,30 +153,15 @@ def test_edges(texts: list[str], labels: list[int], with_vectors: bool) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": [0]}, ("labels; give one label for each text", "2", "1")),
+        ({"labels": [0]}, ("one for each text", "labels", "1", "2")),
         ({"labels": [0, -2]}, "is not a cluster"),
-        (
-            {"vectors": np.ones((3, 1))},
-            ("texts; give one for each text", "vectors", "3", "2"),
-        ),
-        (
-            {"probabilities": np.ones((1, 2))},
-            ("texts; give one for each text", "probabilities", "1"),
-        ),
-        (
-            {"probabilities": np.ones((2, 1))},
-            ("clusters; give one for each", "1", "2"),
-        ),
-        ({"dates": ["2026-01-01"]}, ("texts; give one for each text", "dates", "1")),
-        ({"columns": {"team": ["a"]}}, ("texts; give one for each text", "team", "1")),
-        (
-            {"topics": [[]]},
-            ("clusters; give one for each", "topics", "1", "2"),
-        ),
-        (
-            {"parents": [0]},
-            ("clusters; give one for each", "parents", "1", "2"),
-        ),
+        ({"vectors": np.ones((3, 1))}, ("one for each text", "vectors", "3", "2")),
+        ({"probabilities": np.ones((1, 2))}, ("one for each text", "probabilities", "1")),
+        ({"probabilities": np.ones((2, 1))}, ("clusters; give one for each", "1", "2")),
+        ({"dates": ["2026-01-01"]}, ("one for each text", "dates", "1")),
+        ({"columns": {"team": ["a"]}}, ("one for each text", "team", "1")),
+        ({"topics": [[]]}, ("clusters; give one for each", "topics", "1", "2")),
+        ({"parents": [0]}, ("clusters; give one for each", "parents", "1", "2")),
         ({"language": "xx"}, ("has no list of stop", "'xx'")),
     ],
 )

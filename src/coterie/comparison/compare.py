@@ -114,6 +114,15 @@ WAYS = ("auto", "rows", "model", "centers", "words")
 
 
 @dataclass(frozen=True)
+class Shared:
+    """Rows that are in both sides, by ids or texts; by neither if there are no such columns."""
+
+    by: str  # "id", "text", or empty
+    rows_a: Ints  # (c,)
+    rows_b: Ints
+
+
+@dataclass(frozen=True)
 class Evidence:
     """Rows with a cluster on both sides, or similarities of clusters."""
 
@@ -123,68 +132,50 @@ class Evidence:
     a: Ints
     b: Ints
     texts: list[str]  # of the rows seen; empty where there are none
-    # common_a, common_b (c,): rows that are in both, whatever the evidence
-    common_a: Ints
-    common_b: Ints
     similarity: Floats | None = None  # (k_a, k_b): of clusters in the order of their numbers
 
 
-class _CannotError(Exception):
-    """Some evidence is not there; the text says why."""
-
-
-def gather(a: Side, b: Side, by: str = "auto") -> Evidence:
+def gather(a: Side, b: Side, shared: Shared, by: str = "auto") -> Evidence:
     """The best evidence there is, or the one asked for."""
     check_choice("--by", by, WAYS)
-    if by != "auto":
-        try:
-            return _FINDERS[by](a, b, 0.0)
-        except _CannotError as cannot:
-            raise DataError(
-                f"--by {by}: {cannot}; leave out --by to compare by whatever both sides have."
-            ) from None
-    tried: list[str] = []
     # A few shared rows are the last resort.
-    for way, enough in (*((way, ENOUGH) for way in _FINDERS), ("rows", 0.0)):
-        try:
-            found = _FINDERS[way](a, b, enough)
-        except _CannotError as cannot:
-            tried.append(f"{way}: {cannot}")
-            continue
-        before = f" Not by {'; not by '.join(tried)}." if tried else ""
-        return replace(found, reason=found.reason + before)
-    raise DataError(f"{a.title} and {b.title} have nothing to compare by ({'; '.join(tried)}).")
+    ways = [*((way, ENOUGH) for way in _FINDERS), ("rows", 0.0)] if by == "auto" else [(by, 0.0)]
+    tried: list[str] = []
+    for way, enough in ways:
+        found = _FINDERS[way](a, b, shared, enough)
+        if isinstance(found, Evidence):
+            before = f" Not by {'; not by '.join(tried)}." if tried else ""
+            return replace(found, reason=found.reason + before)
+        tried.append(f"{way}: {found}")
+    raise DataError(
+        f"{a.title} and {b.title} have nothing to compare by ({'; '.join(tried)})."
+        if by == "auto"
+        else f"--by {tried[0]}; leave out --by to compare by whatever both sides have."
+    )
 
 
-def pair_rows(a: Side, b: Side) -> tuple[str, Ints, Ints]:
+def pair_rows(a: Side, b: Side) -> Shared:
     """Rows of both sides that are the same, by id if both have ids, else by text.
 
     What occurs several times is paired in its order: the second with the second. Rows of an id that
     occurs several times are paired by their texts first.
-
-    Returns
-    -------
-    kind : {"ids", "texts"}
-    rows_a, rows_b : ndarray of shape (m,)
     """
-    if a.ids is not None and b.ids is not None:
-        kind, left, right = "ids", a.ids, b.ids
-    elif a.texts is not None and b.texts is not None:
-        kind, left, right = "texts", a.texts, b.texts
-    else:
-        raise _CannotError("one side has neither ids nor texts in common with the other")
+    by, left, right = "", [], []
     pairs: list[tuple[int, int]] = []
-    if kind == "ids" and a.texts is not None and b.texts is not None:
-        both = [
-            list(zip(ids, texts, strict=True)) for ids, texts in ((left, a.texts), (right, b.texts))
-        ]
-        pairs = _in_order(both[0], both[1], [bool(key) for key in left])
+    if a.ids is not None and b.ids is not None:
+        by, left, right = "id", a.ids, b.ids
+        if a.texts is not None and b.texts is not None:
+            keys_a = list(zip(a.ids, a.texts, strict=True))
+            keys_b = list(zip(b.ids, b.texts, strict=True))
+            pairs = _in_order(keys_a, keys_b, [bool(key) for key in left])
+    elif a.texts is not None and b.texts is not None:
+        by, left, right = "text", a.texts, b.texts
     done_a, done_b = ({pair[side] for pair in pairs} for side in (0, 1))
     free = [bool(key) and row not in done_a for row, key in enumerate(left)]
     rest = [None if row in done_b else key for row, key in enumerate(right)]
     pairs = sorted(pairs + _in_order(left, rest, free))
     found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return kind, found[:, 0], found[:, 1]
+    return Shared(by, found[:, 0], found[:, 1])
 
 
 def _in_order(
@@ -208,27 +199,26 @@ def _repeated(a: Side, b: Side) -> str:
     return f" {len(found):,} ids name several rows ({some}), which were paired by their {how}."
 
 
-def _by_rows(a: Side, b: Side, enough: float) -> Evidence:
-    kind, rows_a, rows_b = pair_rows(a, b)
+def _by_rows(a: Side, b: Side, shared: Shared, enough: float) -> Evidence | str:
+    if not shared.by:
+        return "one side has neither ids nor texts in common with the other"
+    n = len(shared.rows_a)
     smaller = min(int((side.labels >= 0).sum()) for side in (a, b))
-    share = len(rows_a) / max(smaller, 1)
-    if not len(rows_a) or share < enough:
-        raise _CannotError(f"both share only {counted(len(rows_a), 'row')} ({100 * share:.0f}%)")
-    texts, rows = (a.texts, rows_a) if a.texts is not None else (b.texts, rows_b)
-    word = "id" if kind == "ids" else "text"
+    share = n / max(smaller, 1)
+    if not n or share < enough:
+        return f"both share only {counted(n, 'row')} ({100 * share:.0f}%)"
+    texts, rows = (a.texts, shared.rows_a) if a.texts is not None else (b.texts, shared.rows_b)
     return Evidence(
-        kind,
-        f"Clusters were matched by {len(rows_a):,} rows with the same {word} in both."
-        + (_repeated(a, b) if kind == "ids" else ""),
-        a.labels[rows_a],
-        b.labels[rows_b],
+        f"{shared.by}s",
+        f"Clusters were matched by {n:,} rows with the same {shared.by} in both."
+        + (_repeated(a, b) if shared.by == "id" else ""),
+        a.labels[shared.rows_a],
+        b.labels[shared.rows_b],
         [] if texts is None else [texts[row] for row in rows],
-        rows_a,
-        rows_b,
     )
 
 
-def _by_model(a: Side, b: Side, enough: float) -> Evidence:
+def _by_model(a: Side, b: Side, shared: Shared, enough: float) -> Evidence | str:
     """Every text with its own cluster, and the one that the other side's model gives it."""
     parts: list[tuple[Ints, Ints, list[str]]] = []
     for side, other in ((a, b), (b, a)):
@@ -240,7 +230,7 @@ def _by_model(a: Side, b: Side, enough: float) -> Evidence:
         own, theirs = side.labels[rows], np.asarray(model.predict(texts))
         parts.append((own, theirs, texts) if side is a else (theirs, own, texts))
     if not parts:
-        raise _CannotError("neither side has a model that can be loaded, and texts")
+        return "neither side has a model that can be loaded, and texts"
     both = "each model placed the texts of the other run"
     one = "the model of one run placed the texts of the other"
     return Evidence(
@@ -249,7 +239,6 @@ def _by_model(a: Side, b: Side, enough: float) -> Evidence:
         np.concatenate([part[0] for part in parts]),
         np.concatenate([part[1] for part in parts]),
         [text for part in parts for text in part[2]],
-        *_common(a, b),
     )
 
 
@@ -264,56 +253,53 @@ def _load(side: Side) -> TextClusterer | None:
         return None
 
 
-def _by_centers(a: Side, b: Side, enough: float) -> Evidence:
-    centers = [_centers(side) for side in (a, b)]
-    if centers[0][0] != centers[1][0]:
-        raise _CannotError("the two models see texts with different encoders")
-    middle = np.concatenate([found for _, found in centers]).mean(axis=0)
-    left, right = (unit_rows(found - middle) for _, found in centers)
-    return _similarity(a, b, "centers", "the directions of their centers", left @ right.T)
+def _by_centers(a: Side, b: Side, shared: Shared, enough: float) -> Evidence | str:
+    seen, centers = zip(*(_centers(side) for side in (a, b)), strict=True)
+    for found in seen:
+        if isinstance(found, str):
+            return found
+    if seen[0] != seen[1]:
+        return "the two models see texts with different encoders"
+    middle = np.concatenate(centers).mean(axis=0)
+    left, right = (unit_rows(found - middle) for found in centers)
+    return _similarity("centers", "the directions of their centers", left @ right.T)
 
 
 def _centers(side: Side) -> tuple[Any, Floats]:
-    """How the model sees texts, and the centers of the clusters in the order of their numbers."""
+    """How the model sees texts, or why that is not known, and the centers of the clusters."""
+    none = np.zeros((0, 0))
     if side.model is None:
-        raise _CannotError("a side has no saved model")
+        return "a side has no saved model", none
     config = read_config(side.model)
     pointer = config["encoder"].get("pointer")
     if config["rule"]["kind"] not in ("centers", "student-t") or not isinstance(pointer, dict):
-        raise _CannotError("a model has no centers, or an encoder of its own")
+        return "a model has no centers, or an encoder of its own", none
     centers = read_arrays(side.model / "model.safetensors").get("centers")
     if centers is None or centers.ndim != 2 or any(i >= len(centers) for i in side.clusters):
-        raise _CannotError("a model does not know all clusters of its table")
+        return "a model does not know all clusters of its table", none
     same = (pointer.get("weights_sha256"), {**config["encoder"], "pointer": None})
     return same, np.asarray(centers[side.clusters], dtype=np.float64)
 
 
-def _by_words(a: Side, b: Side, enough: float) -> Evidence:
+def _by_words(a: Side, b: Side, shared: Shared, enough: float) -> Evidence | str:
     from sklearn.feature_extraction import DictVectorizer
 
     if not a.words or not b.words:
-        raise _CannotError("a side has no words for its clusters")
+        return "a side has no words for its clusters"
     listed = [side.words.get(cluster, {}) for side in (a, b) for cluster in side.clusters]
     rows = unit_rows(DictVectorizer(sparse=False).fit_transform(listed))
     left, right = np.split(rows, [len(a.clusters)])
-    return _similarity(a, b, "words", "their most telling words", left @ right.T)
+    return _similarity("words", "their most telling words", left @ right.T)
 
 
-def _similarity(a: Side, b: Side, kind: str, by: str, values: Floats) -> Evidence:
+def _similarity(kind: str, by: str, values: Floats) -> Evidence:
     none = np.zeros(0, dtype=np.int64)
     reason = f"Clusters were matched by {by} (cosine of at least {LEAST})."
-    return Evidence(kind, reason, none, none, [], *_common(a, b), np.asarray(values))
+    return Evidence(kind, reason, none, none, [], np.asarray(values))
 
 
-def _common(a: Side, b: Side) -> tuple[Ints, Ints]:
-    try:
-        return pair_rows(a, b)[1:]
-    except _CannotError:
-        none = np.zeros(0, dtype=np.int64)
-        return none, none
-
-
-_FINDERS: dict[str, Callable[[Side, Side, float], Evidence]] = {
+# Each gives what it finds, or says why it finds nothing.
+_FINDERS: dict[str, Callable[[Side, Side, Shared, float], Evidence | str]] = {
     "rows": _by_rows,
     "model": _by_model,
     "centers": _by_centers,
@@ -377,7 +363,8 @@ def compare(  # noqa: PLR0913 - what a table needs to be read
                 f"compare: {len(left.labels)} labels before and {len(right.labels)} after; give "
                 "one for each row, in the same order."
             )
-        return _Work(left, right, gather(left, right, by)).result(examples)
+        shared = pair_rows(left, right)
+        return _Work(left, right, shared, gather(left, right, shared, by)).result(examples)
 
     return one_state(folders, read)
 
@@ -385,8 +372,8 @@ def compare(  # noqa: PLR0913 - what a table needs to be read
 class _Work:
     """Both sides with the evidence, and the links that follow from it."""
 
-    def __init__(self, a: Side, b: Side, evidence: Evidence) -> None:
-        self.a, self.b, self.evidence = a, b, evidence
+    def __init__(self, a: Side, b: Side, shared: Shared, evidence: Evidence) -> None:
+        self.a, self.b, self.shared, self.evidence = a, b, shared, evidence
         self.ids = a.clusters, b.clusters
         self.counts = self._counts()
         if evidence.similarity is None:
@@ -415,7 +402,7 @@ class _Work:
         moved = sum(flow.count for flow in flows if not flow.kept)
         only_a, only_b = (
             int((side.labels >= 0).sum() - (side.labels[common] >= 0).sum())
-            for side, common in ((self.a, evidence.common_a), (self.b, evidence.common_b))
+            for side, common in ((self.a, self.shared.rows_a), (self.b, self.shared.rows_b))
         )
         return Comparison(
             a=self.a.title,
@@ -439,7 +426,7 @@ class _Work:
 
     def _changes(self, which: int) -> tuple[Change, ...]:
         """What became of the clusters of A, or where those of B come from."""
-        side, common = [(self.a, self.evidence.common_a), (self.b, self.evidence.common_b)][which]
+        side, common = [(self.a, self.shared.rows_a), (self.b, self.shared.rows_b)][which]
         counts, weights, linked = (
             matrix.T if which else matrix for matrix in (self.counts, self.weights, self.linked)
         )

@@ -443,15 +443,19 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     >>> first.name, first.size, first.words[0][0]
     ('Card, Lost', 2, 'card')
     """
-    if not isinstance(texts, Sized):
-        raise wrong_kind("texts", texts, "a list of texts")
     codes = check_whole_numbers("labels", labels)
     if vectors is not None:
         vectors = check_vectors("vectors", vectors)
     p = None if probabilities is None else np.asarray(probabilities)
-    per_text = [("vectors", vectors), ("dates", dates), ("parts", parts and parts[0])]
-    k = _check(texts, codes, p, [*per_text, *(columns or {}).items()])
-    for name, values in (("topics", topics), ("parents", parents)):
+    per_text = {"labels": codes, "vectors": vectors, "probabilities": p, "dates": dates}
+    _check_lengths(texts, {**per_text, "parts": parts and parts[0], **(columns or {})})
+    k = int(codes.max(initial=-1)) + 1
+    if codes.min(initial=0) < -1:
+        raise UsageError(
+            f"labels: {codes.min()} is not a cluster number; use -1 for texts without a cluster."
+        )
+    per_cluster = {"probabilities": None if p is None else p.T, "topics": topics}
+    for name, values in {**per_cluster, "parents": parents}.items():
         if values is not None and len(values) < k:
             raise UsageError(f"{name}: {len(values)} given for {k} clusters; give one for each.")
     times = over_time(dates, codes, k)
@@ -526,28 +530,14 @@ def _list(values: Any) -> list[Any]:
     return list(values)
 
 
-def _check(
-    texts: Sequence[str],
-    labels: Ints,
-    probabilities: Floats | None,
-    others: Sequence[tuple[str, Any]],
-) -> int:
-    """Refuse what does not fit together; returns the number of clusters."""
-    n = len(texts)
-    if len(labels) != n:
-        raise UsageError(f"{n} texts but {len(labels)} labels; give one label for each text.")
-    if n and labels.min() < -1:
-        raise UsageError(
-            f"labels: {labels.min()} is not a cluster number; use -1 for texts without a cluster."
-        )
-    for name, values in [("probabilities", probabilities), *others]:
-        if values is not None and not isinstance(values, Sized):
+def _check_lengths(texts: Any, given: Mapping[str, Any]) -> None:
+    """Refuse what has not one value for each text."""
+    for name, values in {"texts": texts, **given}.items():
+        if values is None:
+            continue
+        if not isinstance(values, Sized):
             raise wrong_kind(name, values, "a list, with a value for each text")
-        if values is not None and len(values) != n:
-            raise UsageError(f"{name}: {len(values)} rows for {n} texts; give one for each text.")
-    k = int(labels.max()) + 1 if n else 0
-    if probabilities is not None and probabilities.shape[1] < k:
-        raise UsageError(
-            f"probabilities: {probabilities.shape[1]} columns for {k} clusters; give one for each."
-        )
-    return k
+        if len(values) != len(texts):
+            raise UsageError(
+                f"{name}: {len(values)} for {len(texts)} texts; give one for each text."
+            )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import re
 import time
 import unicodedata
@@ -95,13 +94,6 @@ QUOTES = (
 PARTS = " The names of its parts are given, too; the name should cover them."
 
 
-def instructions(prompt: str | None, language: str | None, texts: bool, parts: bool) -> str:
-    """What the model is told: the task, which the user may word, and the form of the answer."""
-    shape, quotes = QUOTES if texts else ("", "")
-    spoken = language or "the language of the texts"
-    return f"{prompt or TASK}{PARTS if parts else ''} {ANSWER % (shape, quotes, spoken)}"
-
-
 @dataclass(frozen=True)
 class Request:
     """A question about one cluster.
@@ -139,30 +131,18 @@ def make_requests(  # noqa: PLR0913 - each is a choice of its own
     language: str | None = None,
     parts: Mapping[int, Sequence[str]] | None = None,
 ) -> list[Request]:
-    """One question per cluster that holds texts.
+    """One question per cluster that holds texts; see :func:`name_clusters` for the parameters.
 
-    Parameters
-    ----------
-    clusters : sequence of Cluster
-    model : str or None
-        None is shown as null, where the endpoint has not been asked yet for its only model.
-    examples : int, default=6
-        Texts of each cluster to show; 0 shows words alone.
-    texts : iterable of str, optional
-        More texts of the clusters, never sent: words that are masked in most of them are masked.
-    prompt : str, optional
-        The task in the user's own words; the form of the answer is added.
-    language : str, optional
-        Of name and description. Default: that of the texts.
-    parts : mapping of int to sequence of str, optional
-        For clusters of a coarser level, the names of those inside.
+    The model is None where the endpoint has not been asked yet for its only one.
     """
     personal = _personal_words(clusters, texts)
     out = []
     for cluster in clusters:
         if cluster.size:
             inside = (parts or {}).get(cluster.id, ())
-            told = instructions(prompt, language, examples > 0, bool(inside))
+            shape, quotes = QUOTES if examples else ("", "")
+            form = ANSWER % (shape, quotes, language or "the language of the texts")
+            told = f"{prompt or TASK}{PARTS if inside else ''} {form}"
             out.append(_request(cluster, model, examples, personal, told, inside))
     return out
 
@@ -266,20 +246,13 @@ def clean_name(answer: str) -> str | None:
     """
     text = ESCAPE.sub("", THOUGHT.sub("", answer)[:READ])
     for line in re.split(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", text):
-        name = _line(line)
-        if name is not None:
+        name = LABEL.sub("", _harmless(line).lstrip(FRONT)).lstrip(FRONT).rstrip(BACK)
+        if len(name) > LONGEST_NAME:
+            cut = name[: LONGEST_NAME - 1]
+            name = (cut.rsplit(" ", 1)[0] if " " in cut else cut).rstrip(BACK) + "…"
+        if any(sign.isalnum() for sign in name) and name.casefold() not in RESERVED:
             return name
     return None
-
-
-def _line(line: str) -> str | None:
-    name = LABEL.sub("", _harmless(line).lstrip(FRONT)).lstrip(FRONT).rstrip(BACK)
-    if len(name) > LONGEST_NAME:
-        cut = name[: LONGEST_NAME - 1]
-        name = (cut.rsplit(" ", 1)[0] if " " in cut else cut).rstrip(BACK) + "…"
-    if not any(sign.isalnum() for sign in name) or name.casefold() in RESERVED:
-        return None
-    return name
 
 
 def _harmless(text: str) -> str:
@@ -467,17 +440,15 @@ class Budget:
 
     def check(self, body: Mapping[str, Any]) -> None:
         """Reject a question that would exceed the budget."""
-        sent = _tokens(body)
-        if self.max_tokens is not None and self.tokens + sent + ANSWER_TOKENS > self.max_tokens:
-            raise BudgetError(
-                f"the budget is spent: {self.tokens:,} of `max_tokens` {self.max_tokens:,} "
-                "tokens, and the next question would exceed it."
-            )
+        sent, spent = _tokens(body), ""
         more = (sent * self.price[0] + ANSWER_TOKENS * self.price[1]) / 1e6
-        if self.max_cost is not None and self.cost + more > self.max_cost:
-            raise BudgetError(
-                f"the budget is spent: {self.cost:.4f} of `max_cost` {self.max_cost:g}, and the "
-                "next question would exceed it."
+        if self.max_tokens is not None and self.tokens + sent + ANSWER_TOKENS > self.max_tokens:
+            spent = f"{self.tokens:,} of `max_tokens` {self.max_tokens:,} tokens"
+        elif self.max_cost is not None and self.cost + more > self.max_cost:
+            spent = f"{self.cost:.4f} of `max_cost` {self.max_cost:g}"
+        if spent:
+            raise EndpointError(
+                f"the budget is spent: {spent}, and the next question would exceed it."
             )
 
     def add(self, body: Mapping[str, Any], answer: str, usage: Mapping[str, Any]) -> None:
@@ -488,15 +459,9 @@ class Budget:
         self.answered += answered if isinstance(answered, int) and answered >= 0 else long
 
 
-class BudgetError(EndpointError):
-    """The budget is spent: no further question is asked."""
-
-
 def _tokens(body: Mapping[str, Any]) -> int:
     return -(-sum(len(message["content"]) for message in body["messages"]) // PER_TOKEN)
 
-
-log = logging.getLogger(__name__)
 
 GIVE_UP = 3  # useless answers in a row
 
