@@ -69,15 +69,8 @@ class Client:
             )
         self._key = find_key(self.host, os.environ)
         if self.url.startswith("http:") and not self.local:
-            with_key = (
-                f"{self.url} is not encrypted: others on the network can read the texts and the "
-                "key."
-            )
-            log.warning(
-                with_key
-                if self._key
-                else f"{self.url} is not encrypted: others on the network can read the texts."
-            )
+            seen = "the texts and the key" if self._key else "the texts"
+            log.warning(f"{self.url} is not encrypted: others on the network can read {seen}.")
 
     @property
     def host(self) -> str:
@@ -107,22 +100,21 @@ class Client:
 
     def send(self, path: str, body: Mapping[str, Any] | None) -> Any:
         """Send, and send again where that may help."""
-        wait = self.pause
-        for left in reversed(range(self.tries)):
+        tried = 0
+        while True:
             try:
                 return self._once(path, body)
             except BusyError as busy:
-                asked = busy.wait if busy.wait is not None else wait
-                if asked > PATIENCE:
+                wait = self.pause * 2**tried if busy.wait is None else busy.wait
+                if wait > PATIENCE:
                     raise EndpointError(
-                        f"{self.url} asks to wait {asked:.0f} s; try again later."
+                        f"{self.url} asks to wait {wait:.0f} s; try again later."
                     ) from None
-                if left == 0:
+                tried += 1
+                if tried == self.tries:
                     raise
-                log.info("%s Trying again in %.1f s.", busy, asked)
-                time.sleep(asked)
-                wait *= 2
-        raise AssertionError("tries is at least one")
+                log.info("%s Trying again in %.1f s.", busy, wait)
+                time.sleep(wait)
 
     def _once(self, path: str, body: Mapping[str, Any] | None) -> Any:
         # The one that huggingface_hub requires: httpx, or httpx2 from 2.0 on.

@@ -20,7 +20,7 @@ import numpy as np
 
 from coterie._emoji import EMOJI_PATTERN
 from coterie._random import numpy_generator
-from coterie._types import Floats, Ints
+from coterie._types import Ints
 from coterie.words.stopwords import ENGLISH
 
 LONGEST = 20_000  # characters read of each text
@@ -205,13 +205,8 @@ def word_information(presence: Any, labels: Ints, seed: int = 0) -> float:
 def _information(presence: Any, labels: Ints) -> float:
     """Mutual information between the cluster and the word of an occurrence."""
     from scipy.sparse import csr_matrix
+    from sklearn.metrics import mutual_info_score
 
     numbers = np.unique(labels, return_inverse=True)[1]
-    ones = np.ones(len(labels), dtype=np.float32)
-    members = csr_matrix((ones, (numbers, np.arange(len(labels)))))  # (k, n)
-    joint: Floats = np.asarray((members @ presence).todense(), dtype=np.float64)
-    joint /= max(joint.sum(), 1.0)
-    of_cluster, of_word = joint.sum(axis=1, keepdims=True), joint.sum(axis=0, keepdims=True)
-    some = joint > 0
-    ratio = joint[some] / (of_cluster * of_word)[some]
-    return float((joint[some] * np.log(ratio)).sum())
+    members = csr_matrix((np.ones(len(labels)), (numbers, np.arange(len(labels)))))  # (k, n)
+    return float(mutual_info_score(None, None, contingency=members @ presence))
