@@ -358,7 +358,7 @@ def test_each_part_has_its_length_and_texts_share_items(tiny_encoder: Path, topi
 def test_it_cannot_be_trained(tiny_encoder: Path) -> None:
     encoder = MixedEncoder(load_encoder(str(tiny_encoder)), 0.5)
     with raises(UsageError, "an encoder with lexical"):
-        encoder({})
+        encoder.make_trainable()
 
 
 @pytest.mark.parametrize("whole", [False, True])

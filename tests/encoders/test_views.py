@@ -126,5 +126,5 @@ def test_damaged_arrays_are_refused(tiny_encoder: Path) -> None:
     weights, means = np.ones(encoder.inner.n_tokens), np.zeros(3 * 32)
     with raises(DataError, "is damaged: it should have", "encoder.safetensors.means", "96"):
         encoder.restore({"token_weights": weights, "means": means[:-1]})
-    with raises(DataError, "is damaged", "'token_weights'"):
+    with raises(DataError, "is damaged", "encoder.safetensors.token_weights"):
         encoder.restore({"means": means})

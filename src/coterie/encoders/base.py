@@ -33,6 +33,9 @@ ROUND = 1024  # packed batches have a multiple of this many places, so that few 
 class Encoder(nn.Module):
     """A torch module from features to vectors, with the preparation of texts around it.
 
+    ``forward`` gives vectors of shape (n, dim) in float32; encoders that cannot be trained and
+    have an ``encode`` of their own have none.
+
     Attributes
     ----------
     dim : int
@@ -52,10 +55,6 @@ class Encoder(nn.Module):
     @abstractmethod
     def prepare(self, texts: Any) -> tuple[Items, Ints]:
         """Distinct items of the texts, and for each text the number of its item."""
-
-    @abstractmethod
-    def forward(self, features: Features) -> Tensor:
-        """Vectors of shape (n, dim) in float32."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -222,11 +221,14 @@ class Items(Protocol):
     def batch(self, index: Ints, step: int = 1) -> Features:
         """Features of the items ``index``, in this order, on the items' device.
 
-        Where items differ in length, they are padded to a multiple of ``step``.
+        Where items differ in length, they are padded to a multiple of ``step``. Encoders that
+        cannot be trained have none.
         """
+        raise TypeError("an encoder that cannot be trained has no batches")
 
     def to(self, device: torch.device) -> Items:
         """The same items with their arrays on ``device``."""
+        return self
 
     def content(self) -> bytes:
         """All that is in them, to tell one corpus from another."""

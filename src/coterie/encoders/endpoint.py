@@ -17,14 +17,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from coterie._cache import Cache, digest, is_on
 from coterie._http import Client, EndpointError, RefusedError, UnusableError
 from coterie._progress import Progress, Silent, say
-from coterie._types import Features, Floats, Ints
-from coterie.encoders.base import Encoder, distinct
+from coterie._types import Floats, Ints
+from coterie.encoders.base import Encoder, Items, distinct
 from coterie.errors import UsageError
 from coterie.neighbors import unit_rows
 
@@ -232,12 +230,6 @@ class EndpointEncoder(Encoder):
                 f"set {ALLOW}={host}."
             )
 
-    def forward(self, features: Features) -> Tensor:
-        raise UsageError(
-            f"`encoder`: {self.address} makes vectors and cannot be trained; use 'auto', "
-            "'kmeans' or another method that trains nothing, or an encoder on this machine."
-        )
-
     def make_trainable(self) -> None:
         raise UsageError(
             f"`encoder`: {self.address} makes vectors and cannot be trained; use 'auto', "
@@ -248,7 +240,7 @@ class EndpointEncoder(Encoder):
         """Nothing: the address is in the settings of the model, the key nowhere."""
 
 
-class TextItems:
+class TextItems(Items):
     """Different texts, as they are sent."""
 
     def __init__(self, texts: list[str]) -> None:
@@ -257,15 +249,6 @@ class TextItems:
 
     def __len__(self) -> int:
         return len(self.texts)
-
-    def batch(self, index: Ints, step: int = 1) -> Features:
-        raise UsageError(
-            "`encoder`: this encoder makes vectors and cannot be trained; use 'auto', 'kmeans' "
-            "or another method that trains nothing, or an encoder on this machine."
-        )
-
-    def to(self, device: torch.device) -> TextItems:
-        return self
 
     def digests(self, index: Ints) -> list[bytes]:
         """What tells each of the texts ``index`` from all others."""

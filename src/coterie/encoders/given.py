@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie._types import Floats, Ints
 from coterie.encoders.base import Encoder, Rows
-from coterie.encoders.lexical import VectorEncoder
+from coterie.encoders.lexical import VectorEncoder, check_arrays
 from coterie.errors import DataError, UsageError
 
 PREFIX = "vectors:"  # before a digest, in place of the name of an encoder
@@ -68,8 +68,7 @@ class GivenVectors(VectorEncoder):
     def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
         super().restore(saved, arrays)
         keys, vectors = arrays["keys"], arrays["vectors"]
-        if vectors.shape != (len(keys), self.dim) or keys.shape[1:] != (16,):
-            raise DataError(f"encoder.json is damaged: 'dim' should not be {self.dim}.")
+        check_arrays(arrays, {"keys": (len(keys), 16), "vectors": (len(keys), self.dim)})
         self._known.rows = {key.tobytes(): i for i, key in enumerate(keys.astype(np.uint8))}
         self._known.vectors = list(vectors)
 

@@ -7,7 +7,7 @@ is about in general; lexical features know what it is about here: product names,
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,6 +29,7 @@ from coterie.words import ENGLISH, Source, Vocabulary, make_word_vectors
 from coterie.words.cutting import tokens
 
 WORD = re.compile(rf"\b\w\w+\b|{EMOJI_PATTERN}")
+STOP_WORDS = [word for word in ENGLISH if WORD.fullmatch(word)]
 N_HASHES = 1 << 20
 TEXTS_AT_ONCE = 20_000  # texts hashed at a time
 FITTED = 5_000  # texts that the SVD is fitted on
@@ -49,6 +50,8 @@ class VectorEncoder(Encoder):
     """
 
     kind: ClassVar[str] = "precomputed"
+    saved: ClassVar[dict[str, Any]] = {}  # attributes in encoder.json, with their shapes there
+    saved_arrays: ClassVar[tuple[str, ...]] = ()  # attributes in encoder.safetensors
 
     def __init__(self, *, dropout: float = 0.1) -> None:
         super().__init__()
@@ -80,19 +83,41 @@ class VectorEncoder(Encoder):
 
     def settings(self) -> dict[str, Any]:
         """Plain settings to save beside the arrays."""
-        return {}
+        return {name: getattr(self, name) for name in self.saved}
 
     def arrays(self) -> dict[str, Any]:
         """Arrays to save besides the trained map."""
+        found = {name: getattr(self, name) for name in self.saved_arrays}
+        return {name: array for name, array in found.items() if array is not None}
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes that saved arrays have to have, by the settings."""
         return {}
 
     def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
         """Take back what :meth:`settings` and :meth:`arrays` gave, and the trained map."""
-        self.dim = check_shape(saved["dim"], Count, "encoder.json.dim")
+        check_shape(saved, {"dim": Count, **self.saved}, "encoder.json")
+        for name in ("dim", *self.saved):
+            setattr(self, name, saved[name])
+        for name in self.saved_arrays:
+            setattr(self, name, arrays.get(name))
+        check_arrays(arrays, self.shapes())
         if "map" in arrays:
+            check_arrays(arrays, {"map": (self.dim, self.dim)})
             self.make_trainable()
             assert self.map is not None
             self.map.weight.data = torch.from_numpy(arrays["map"])
+
+
+def check_arrays(arrays: Mapping[str, Floats], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Reject saved arrays that are missing or do not fit the settings beside them."""
+    for name, wanted in shapes.items():
+        found = None if name not in arrays else arrays[name].shape
+        if found != wanted:
+            raise DataError(
+                f"encoder.safetensors.{name} is damaged: it should have the shape {wanted}, not "
+                f"{found}."
+            )
 
 
 class BagOfWords(VectorEncoder):
@@ -114,6 +139,8 @@ class BagOfWords(VectorEncoder):
     """
 
     kind: ClassVar[str] = "bag-of-words"
+    saved: ClassVar[dict[str, Any]] = {"weighting": str, "vocabulary": [str]}
+    saved_arrays: ClassVar[tuple[str, ...]] = ("idf", "components")
 
     def __init__(
         self,
@@ -136,22 +163,16 @@ class BagOfWords(VectorEncoder):
 
     def learn(self, texts: Sequence[str]) -> None:
         from sklearn.decomposition import TruncatedSVD
-        from sklearn.feature_extraction.text import CountVectorizer
 
         if not any(WORD.search(text) for text in texts):
             raise DataError(
                 "no text has a word of two or more letters, or an emoji; use another encoder."
             )
-        stop = [word for word in ENGLISH if WORD.fullmatch(word)] if self.stop_words else None
+        stop = STOP_WORDS if self.stop_words else None
         left = (word for text in texts for word in WORD.findall(text.lower()))
         if stop and not any(word not in stop for word in left):
             stop = None  # nothing would be left
-        counter = CountVectorizer(
-            max_features=self.max_features,
-            stop_words=stop,
-            token_pattern=WORD.pattern,
-            dtype=np.float32,
-        )
+        counter = self._counter(max_features=self.max_features, stop_words=stop)
         counts = counter.fit_transform(texts)
         self.vocabulary = [str(word) for word in counter.get_feature_names_out()]
         present = (counts > 0).sum(axis=0)
@@ -178,12 +199,12 @@ class BagOfWords(VectorEncoder):
         return np.asarray(weighted @ self.components.T)
 
     def _counts(self, texts: Sequence[str]) -> Any:
+        return self._counter(vocabulary=self.vocabulary).transform(texts)
+
+    def _counter(self, **options: Any) -> Any:
         from sklearn.feature_extraction.text import CountVectorizer
 
-        counter = CountVectorizer(
-            vocabulary=self.vocabulary, token_pattern=WORD.pattern, dtype=np.float32
-        )
-        return counter.transform(texts)
+        return CountVectorizer(token_pattern=WORD.pattern, dtype=np.float32, **options)
 
     def _weighted(self, counts: Any) -> Any:
         from sklearn.preprocessing import normalize
@@ -194,31 +215,12 @@ class BagOfWords(VectorEncoder):
             return normalize(counts.log1p(), norm="max")
         return normalize(counts.multiply(self.idf).tocsr().astype(np.float32))
 
-    def settings(self) -> dict[str, Any]:
-        return {"weighting": self.weighting, "vocabulary": self.vocabulary}
-
-    def arrays(self) -> dict[str, Floats]:
-        return {"idf": self.idf} | (
-            {} if self.components is None else {"components": self.components}
-        )
-
-    def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
-        shape = {"weighting": str, "vocabulary": [str], "dim": Count}
-        check_shape(saved, shape, "encoder.json")
-        self.weighting = saved["weighting"]
-        self.vocabulary = list(saved["vocabulary"])
-        self.idf = arrays["idf"]
-        self.components = arrays.get("components")
+    def shapes(self) -> dict[str, tuple[int, ...]]:
         words = len(self.vocabulary)
-        wide = (words,) if self.components is None else self.components.shape[1:]
-        if not words == len(set(self.vocabulary)) or self.idf.shape != (words,) or wide != (words,):
-            raise DataError(
-                f"encoder.json is damaged: {words} words do not fit weights of shape "
-                f"{self.idf.shape}."
-            )
-        if saved["dim"] != (words if self.components is None else len(self.components)):
-            raise DataError(f"encoder.json is damaged: 'dim' should not be {saved['dim']}.")
-        super().restore(saved, arrays)
+        if words != len(set(self.vocabulary)) or (self.components is None and words != self.dim):
+            words = -1  # no array fits
+        shapes: dict[str, tuple[int, ...]] = {"idf": (words,)}
+        return shapes if self.components is None else shapes | {"components": (self.dim, words)}
 
 
 class TopicShares(BagOfWords):
@@ -240,6 +242,7 @@ class TopicShares(BagOfWords):
     """
 
     kind: ClassVar[str] = "lda"
+    saved: ClassVar[dict[str, Any]] = {**BagOfWords.saved, "n_topics": Count, "prior": float}
 
     def __init__(
         self, n_topics: int = 50, prior: float = 0.1, max_iter: int = 20, seed: int = 0
@@ -281,13 +284,6 @@ class TopicShares(BagOfWords):
         order = np.argsort(-self.components, axis=1, kind="stable")[:, :n]
         return [[self.vocabulary[i] for i in topic] for topic in order]
 
-    def settings(self) -> dict[str, Any]:
-        return {**super().settings(), "n_topics": self.n_topics, "prior": self.prior}
-
-    def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
-        self.n_topics, self.prior = int(saved["n_topics"]), float(saved["prior"])
-        super().restore(saved, arrays)
-
 
 class CharNgrams(VectorEncoder):
     """TF-IDF of character n-grams within words, reduced by truncated SVD (LSA).
@@ -310,6 +306,8 @@ class CharNgrams(VectorEncoder):
     """
 
     kind: ClassVar[str] = "char-ngrams"
+    saved: ClassVar[dict[str, Any]] = {"lengths": [Count]}
+    saved_arrays: ClassVar[tuple[str, ...]] = ("features", "idf", "components")
 
     def __init__(
         self,
@@ -319,7 +317,7 @@ class CharNgrams(VectorEncoder):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        self.lengths = tuple(int(length) for length in lengths)
+        self.lengths = list(lengths)
         self.max_features, self.svd, self.seed = max_features, svd, seed
         self.features: Ints = np.empty(0, dtype=np.int64)  # hashes that are kept, sorted
         self.idf: Floats = np.empty(0, dtype=np.float32)
@@ -372,36 +370,29 @@ class CharNgrams(VectorEncoder):
         counts.data *= self.idf[counts.indices]
         return normalize(counts, copy=False)
 
-    def settings(self) -> dict[str, Any]:
-        return {"lengths": list(self.lengths)}
-
-    def arrays(self) -> dict[str, Any]:
-        return {"features": self.features, "idf": self.idf, "components": self.components}
-
-    def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
-        self.lengths = tuple(int(length) for length in saved["lengths"])
-        self.features = arrays["features"].astype(np.int64)
-        self.idf, self.components = arrays["idf"], arrays["components"]
-        super().restore(saved, arrays)
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        features = len(self.idf)
+        return {"features": (features,), "components": (self.dim, features)}
 
 
 class HashedWords(CharNgrams):
     """The same with words in the place of n-grams, English words that tell nothing left out."""
 
-    kind: ClassVar[str] = "hashed-words"
+    cut: ClassVar[dict[str, Any]] = {"token_pattern": WORD.pattern, "stop_words": STOP_WORDS}
 
     def _hashed(self, texts: Sequence[str]) -> Any:
         from sklearn.feature_extraction.text import HashingVectorizer
 
         counter = HashingVectorizer(
-            n_features=N_HASHES,
-            token_pattern=WORD.pattern,
-            stop_words=[word for word in ENGLISH if WORD.fullmatch(word)],
-            norm=None,
-            alternate_sign=False,
-            dtype=np.float32,
+            n_features=N_HASHES, norm=None, alternate_sign=False, dtype=np.float32, **self.cut
         )
         return counter.transform(texts)
+
+
+class AnyWords(HashedWords):
+    """The same with the words of any language: pairs of characters where there are no blanks."""
+
+    cut: ClassVar[dict[str, Any]] = {"analyzer": partial(tokens, segmented=False)}
 
 
 class NgramsAndWords(VectorEncoder):
@@ -433,9 +424,7 @@ class NgramsAndWords(VectorEncoder):
         for name, part in self.parts.items():
             items, rows = part.prepare(texts)
             found.append(self.weights[name] * self._part(name, items.matrix)[rows])
-        vectors = np.hstack(found).astype(np.float32)
-        first, rows = distinct(row.tobytes() for row in vectors)
-        return Rows(vectors[first]), rows
+        return super().prepare(np.hstack(found))
 
     def _part(self, name: str, matrix: Floats) -> Floats:
         """Vectors of one part, of unit length."""
@@ -452,30 +441,12 @@ class NgramsAndWords(VectorEncoder):
         }
 
     def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
+        check_shape(saved, dict.fromkeys(self.parts, dict), "encoder.json")
         for name, part in self.parts.items():
-            check_shape(saved, {name: {"dim": Count, "lengths": [Count]}}, "encoder.json")
             begin = f"{name}."
             own = {k.removeprefix(begin): v for k, v in arrays.items() if k.startswith(begin)}
             part.restore(saved[name], own)
         super().restore(saved, arrays)
-
-
-class AnyWords(CharNgrams):
-    """The same with the words of any language: pairs of characters where there are no blanks."""
-
-    kind: ClassVar[str] = "any-words"
-
-    def _hashed(self, texts: Sequence[str]) -> Any:
-        from sklearn.feature_extraction.text import HashingVectorizer
-
-        counter = HashingVectorizer(
-            n_features=N_HASHES,
-            analyzer=partial(tokens, segmented=False),
-            norm=None,
-            alternate_sign=False,
-            dtype=np.float32,
-        )
-        return counter.transform(texts)
 
 
 class LexicalEncoder(NgramsAndWords):
@@ -516,11 +487,11 @@ class LexicalEncoder(NgramsAndWords):
         return {**super().arrays(), **means}
 
     def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
-        for name in self.parts:
-            if f"{name}.mean" not in arrays:
-                raise DataError(f"encoder.safetensors is damaged: {f'{name}.mean'!r} is missing.")
-            self.means[name] = arrays[f"{name}.mean"]
         super().restore(saved, arrays)
+        self.means = {name: arrays[f"{name}.mean"] for name in self.parts}
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {f"{name}.mean": (part.dim,) for name, part in self.parts.items()}
 
 
 def centred(x: Floats, mean: Floats) -> Floats:
@@ -650,6 +621,8 @@ class SIFEncoder(VectorEncoder):
     """
 
     kind: ClassVar[str] = "sif"
+    saved: ClassVar[dict[str, Any]] = {"a": float, "words": [str]}
+    saved_arrays: ClassVar[tuple[str, ...]] = ("vectors", "common")
 
     def __init__(
         self, word_vectors: Source = "auto", a: float = 1e-3, dim: int = 300, seed: int = 0
@@ -675,29 +648,22 @@ class SIFEncoder(VectorEncoder):
 
     def prepare(self, texts: Sequence[str]) -> tuple[Rows, Ints]:
         means = mean_vectors(self.vocabulary.counts(texts), self.vectors)
-        rows = without_direction(means, self.common)
-        first, numbers = distinct(row.tobytes() for row in rows)
-        return Rows(rows[first]), numbers
+        return super().prepare(without_direction(means, self.common))
 
-    def settings(self) -> dict[str, Any]:
-        return {"a": self.a, "words": self.vocabulary.words}
+    @property
+    def words(self) -> list[str]:
+        """The words that have a vector, as they are saved."""
+        return self.vocabulary.words
 
-    def arrays(self) -> dict[str, Floats]:
-        return {"vectors": self.vectors, "common": self.common}
+    @words.setter
+    def words(self, words: list[str]) -> None:
+        self.vocabulary = Vocabulary(words)
 
-    def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
-        check_shape(saved, {"a": float, "words": [str]}, "encoder.json")
-        self.a, self.vocabulary = float(saved["a"]), Vocabulary(saved["words"])
-        self.vectors, self.common = arrays["vectors"], arrays["common"]
-        if self.vectors.shape != (len(self.vocabulary), saved["dim"]):
-            raise DataError(
-                f"encoder.json is damaged: {len(self.vocabulary)} words of {saved['dim']} "
-                f"numbers do not fit vectors of shape {self.vectors.shape}."
-            )
-        super().restore(saved, arrays)
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"vectors": (len(self.vocabulary), self.dim), "common": (self.dim,)}
 
 
-class MixedItems:
+class MixedItems(Items):
     """Pairs of an item of the encoder and one of the lexical features."""
 
     def __init__(self, inner: Items, lexical: Items, pairs: Ints) -> None:
@@ -708,11 +674,6 @@ class MixedItems:
 
     def __len__(self) -> int:
         return len(self.pairs)
-
-    def batch(self, index: Ints, step: int = 1) -> Features:
-        raise UsageError(
-            "an encoder with lexical features cannot be trained; use the encoder alone."
-        )
 
     def to(self, device: torch.device) -> MixedItems:
         moved = MixedItems(self.inner.to(device), self.lexical.to(device), self.pairs)
@@ -761,7 +722,7 @@ class MixedEncoder(Encoder):
         self.dim = self.inner.dim + self.lexical.dim
         return MixedItems(inner, lexical, pairs[first]), numbers
 
-    def forward(self, features: Features) -> Tensor:
+    def make_trainable(self) -> None:
         raise UsageError(
             "an encoder with lexical features cannot be trained; use the encoder alone."
         )

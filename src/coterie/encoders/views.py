@@ -29,10 +29,10 @@ from coterie.encoders.lexical import (
     NgramsAndWords,
     VectorEncoder,
     centred,
+    check_arrays,
 )
 from coterie.encoders.reading import unread_texts
 from coterie.encoders.sentence import SentenceEncoder
-from coterie.errors import DataError
 from coterie.neighbors import unit_rows
 
 COMMON = 1e-2  # a token of this share of the corpus counts half
@@ -167,11 +167,6 @@ class ViewsEncoder(MixedEncoder):
             "token_weights": (self.inner.n_tokens,),
             "means": (self.inner.dim + 2 * self.inner.width,),
         }
-        for name, shape in wanted.items():
-            if name not in arrays:
-                raise DataError(f"encoder.safetensors is damaged: {name!r} is missing.")
-            if arrays[name].shape != shape:
-                where = f"encoder.safetensors.{name}"
-                raise DataError(f"{where} is damaged: it should have {shape[0]} values.")
+        check_arrays(arrays, wanted)
         self.token_weights, self.means = arrays["token_weights"], arrays["means"]
         self.dim = self._dim()
