@@ -46,9 +46,8 @@ from coterie.encoders.static import (
     MODELS,
     PREFIX,
     StaticEncoder,
-    check_static,
-    find_static,
     is_static,
+    package_folder,
     static_files,
 )
 from coterie.encoders.views import ViewsEncoder
@@ -64,6 +63,7 @@ STANDS_FOR = {
     AUTO: DEFAULT,
     "multilingual": "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2",
 }
+CONFIGS = ("modules.json", "config.json")
 NAMES = (*STANDS_FOR, DEFAULT, "tfidf", "tfidf-svd", "bow", "lexical", "sif", "lda", "precomputed")
 PACKAGED = {DEFAULT, f"sentence-transformers/{DEFAULT}"}
 ASK = "hub:"  # this prefix allows a download
@@ -112,36 +112,27 @@ def load_encoder(
     """
     if isinstance(spec, Encoder):
         return copy.deepcopy(spec)
-    if isinstance(spec, str) and not is_address(spec):
-        check_path("encoder", spec)
-    if (made := _without_model(spec, seed)) is not None:
-        return made
     if is_address(spec):
         _no_pooling(pooling)
         return EndpointEncoder(spec)
-    if isinstance(spec, str):
-        spec = full_name(spec)
+    options: dict[str, Any] = {"max_length": max_length, "normalize": normalize}
+    if type(spec).__name__ == "SentenceTransformer":
+        return SentenceEncoder(copy.deepcopy(spec), pooling=pooling, **options).eval()
     if not isinstance(spec, (str, Path)):
-        if type(spec).__name__ != "SentenceTransformer":
-            raise UsageError(f"encoder should be a name, a folder or an encoder, got {spec!r}.")
-        model, pointer = copy.deepcopy(spec), None
-    else:
-        asked_static = str(spec).startswith(PREFIX)
-        folder = _find_static(str(spec)) if asked_static else locate(str(spec))
-        if asked_static or is_static(folder):
-            _no_pooling(pooling)
-            return StaticEncoder(
-                folder,
-                max_length=max_length,
-                normalize=normalize,
-                pointer=pointer_to(_static_name(str(spec), folder), folder),
-            ).eval()
-        pointer = pointer_to(str(spec), folder)  # checks the weights before they are read
-        model = _read_model(folder, max_length)
-    encoder = SentenceEncoder(
-        model, max_length=max_length, normalize=normalize, pooling=pooling, pointer=pointer
-    )
-    return encoder.eval()
+        raise UsageError(f"encoder should be a name, a folder or an encoder, got {spec!r}.")
+    name = full_name(str(check_path("encoder", spec)))
+    if (made := _without_model(name, seed)) is not None:
+        return made
+    folder = locate(name)
+    if name.startswith(PREFIX) or is_static(folder):
+        _no_pooling(pooling)
+        named = str(spec).removeprefix(PREFIX)  # saved models find it by its package or its folder
+        package = named.isidentifier() and not Path(named).is_dir()
+        pointer = pointer_to(str(spec if package else folder.absolute()), folder)
+        return StaticEncoder(folder, pointer=pointer, **options).eval()
+    pointer = pointer_to(name, folder)  # checks the weights before they are read
+    model = _read_model(folder, max_length)
+    return SentenceEncoder(model, pooling=pooling, pointer=pointer, **options).eval()
 
 
 def check_encoder(spec: Any) -> None:
@@ -150,26 +141,8 @@ def check_encoder(spec: Any) -> None:
         raise UsageError(f"`encoder` should be a name or a folder, got {spec!r:.80}.")
     if is_address(spec):
         check_url(spec.partition("#")[0])
-        return
-    check_path("encoder", spec)
-    if _without_model(spec, 0) is None:
-        _find_static(spec) if spec.startswith(PREFIX) else locate(spec)
-
-
-def _find_static(spec: str) -> Path:
-    """The folder of ``static:NAME``, with all that it needs."""
-    name = spec.removeprefix(PREFIX)
-    name = name if Path(name).is_dir() else MODELS.get(name, name)
-    hub = "/" in name and not Path(name).expanduser().is_dir()
-    folder = locate(name) if hub or name.startswith(ASK) else find_static(name)
-    check_static(spec, folder)
-    return folder
-
-
-def _static_name(spec: str, folder: Path) -> str:
-    """How a saved model finds a static encoder again: its package, or its folder."""
-    package = spec.startswith(PREFIX) and not Path(spec.removeprefix(PREFIX)).expanduser().is_dir()
-    return spec if package and spec.removeprefix(PREFIX).isidentifier() else str(folder.absolute())
+    elif _without_model(str(check_path("encoder", spec)), 0) is None:
+        locate(spec)
 
 
 def full_name(name: str) -> str:
@@ -180,33 +153,33 @@ def full_name(name: str) -> str:
     >>> full_name("hub:multilingual")
     'hub:sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2'
     """
-    if Path(name).is_dir():
+    bare = name.removeprefix(PREFIX).removeprefix(ASK)
+    if Path(bare).is_dir():
         return name
-    bare = name.removeprefix(ASK)
-    return name.removesuffix(bare) + STANDS_FOR.get(bare, bare)
+    known = MODELS if name.startswith(PREFIX) else STANDS_FOR
+    return name.removesuffix(bare) + known.get(bare, bare)
 
 
-def _without_model(spec: Any, seed: int) -> Encoder | None:
+def _without_model(name: str, seed: int) -> Encoder | None:
     """Encoders that are made from the texts alone, or from nothing."""
-    if isinstance(spec, str) and spec.startswith(GIVEN):  # of a run that is to be fitted again
+    if name.startswith(GIVEN):  # of a run that is to be fitted again
         raise UsageError(
-            f"`encoder={spec!r}` stands for vectors of your own: this run cannot be fitted again "
+            f"`encoder={name!r}` stands for vectors of your own: this run cannot be fitted again "
             "by itself; use coterie cluster with `vectors`."
         )
-    if spec == "precomputed":
-        return VectorEncoder()
-    if spec in ("tfidf", "tfidf-svd", "bow"):
-        weighting = "counts" if spec == "bow" else "tfidf"
-        return BagOfWords(weighting, svd=100 if spec == "tfidf-svd" else None, seed=seed)
-    if spec == LexicalEncoder.kind:
-        return LexicalEncoder(seed)
-    if spec == "lda":
-        return TopicShares(seed=seed)
-    if spec == "sif" or str(spec).startswith(SIF_PREFIX):
-        source = str(spec).removeprefix("sif").removeprefix(":") or "auto"
-        width_of(source, 1)  # rejects what is no file
-        return SIFEncoder(source, seed=seed)
-    return None
+    if name.startswith(SIF_PREFIX):
+        width_of(name.removeprefix(SIF_PREFIX), 1)  # rejects what is no file
+        return SIFEncoder(name.removeprefix(SIF_PREFIX), seed=seed)
+    makers: dict[str, Callable[[], Encoder]] = {
+        "precomputed": VectorEncoder,
+        "tfidf": lambda: BagOfWords("tfidf", seed=seed),
+        "tfidf-svd": lambda: BagOfWords("tfidf", svd=100, seed=seed),
+        "bow": lambda: BagOfWords("counts", seed=seed),
+        "lexical": lambda: LexicalEncoder(seed),
+        "lda": lambda: TopicShares(seed=seed),
+        "sif": lambda: SIFEncoder(seed=seed),
+    }
+    return makers[name]() if name in makers else None
 
 
 def _no_pooling(pooling: str) -> None:
@@ -237,25 +210,23 @@ def load_saved(
             settings["kind"], [CodeEncoder.kind, CodedRows.kind], "config.json.encoder.kind"
         )
         return _load_code(folder, below)
-    if settings["kind"] == StaticEncoder.kind:
-        return _load_static(folder, settings)
     if settings["kind"] == EndpointEncoder.kind:
         saved = check_shape(settings, {"address": str, "dim": Count}, "config.json.encoder")
         check_url(saved["address"].partition("#")[0])
         return EndpointEncoder(saved["address"], saved["dim"], asked=False)
-    if settings["kind"] != SentenceEncoder.kind:
+    if settings["kind"] not in (SentenceEncoder.kind, StaticEncoder.kind):
         file = folder / "encoder.json"
         kind = check_shape(read_json(file), {"kind": str}, str(file))["kind"]
         # An encoder of vectors says so to its model, whatever it does with them.
         _check_kind(settings["kind"], [kind, "precomputed"], "config.json.encoder.kind")
-        if kind in loaders:
-            return loaders[kind](folder)
-        return load_vectors(folder)
-    options = {key: settings[key] for key in ("max_length", "normalize", "pooling")}
+        return loaders[kind](folder) if kind in loaders else load_vectors(folder)
     pointer = settings.get("pointer")
     source = folder if pointer is None else _follow(pointer)
+    options = {key: settings[key] for key in ("max_length", "normalize")}
+    if settings["kind"] == StaticEncoder.kind:
+        return StaticEncoder(source, pointer=pointer, **options)
     model = _read_model(source, options["max_length"])
-    encoder = SentenceEncoder(model, pointer=pointer, **options)
+    encoder = SentenceEncoder(model, pooling=settings["pooling"], pointer=pointer, **options)
     encoder.encode_precision = settings.get("encode_precision", "float32")
     return encoder.eval()
 
@@ -310,13 +281,6 @@ def _load_code(folder: Path, inner: Encoder) -> CodeEncoder:
     return encoder
 
 
-def _load_static(folder: Path, settings: dict[str, Any]) -> StaticEncoder:
-    pointer = settings.get("pointer")
-    options = {key: settings[key] for key in ("max_length", "normalize")}
-    source = folder if pointer is None else _follow(pointer)
-    return StaticEncoder(source, pointer=pointer, **options)
-
-
 def _follow(pointer: dict[str, Any]) -> Path:
     """The folder that a pointer names, if it holds the weights the model was made with."""
     name = check_shape(pointer, {"name": str}, "config.json.encoder.pointer")["name"]
@@ -327,10 +291,9 @@ def _follow(pointer: dict[str, Any]) -> Path:
             f"the model names the encoder {name!r} without a digest of its weights, so it is not "
             "loaded; save it with `include_encoder=True` where it was made."
         )
-    source = _find_static(name) if name.startswith(PREFIX) else locate(name)
+    source = locate(name)
     check_encoder_folder(source)
-    found = pointer_to(name, source)
-    if found["weights_sha256"] != pointer["weights_sha256"]:
+    if pointer_to(name, source)["weights_sha256"] != pointer["weights_sha256"]:
         raise DataError(
             f"the encoder {name!r} on this machine has other weights than the one the model was "
             "made with; save the model with `include_encoder=True` where it was made."
@@ -380,27 +343,17 @@ def _load_model(folder: Path) -> Any:
                 local_files_only=True,
                 model_kwargs={"dtype": "float32"},
             )
+        config = getattr(getattr(model[0], "auto_model", None), "config", None)
+        wanted = getattr(config, "vocab_size", None) or 0
+        if len(model.tokenizer) < wanted / 2:  # the libraries make one that knows no words
+            raise ValueError(f"its tokenizer has {len(model.tokenizer)} tokens of {wanted}")
     except (OSError, TypeError, ValueError, KeyError, SafetensorError) as error:
         # What the libraries raise where a file of the folder is missing or cut off.
         raise DataError(
             f"`encoder`: the folder {folder} is incomplete or damaged ({error}). Download or "
             "copy it again."
         ) from error
-    _check_tokenizer(model, folder)
     return model
-
-
-def _check_tokenizer(model: Any, folder: Path) -> None:
-    """Reject a folder without its tokenizer: the libraries make one that knows no words."""
-    config = getattr(getattr(model[0], "auto_model", None), "config", None)
-    wanted = getattr(config, "vocab_size", None)
-    known = len(model.tokenizer) if wanted else 0
-    if wanted and known < wanted / 2:
-        error = f"its tokenizer has {known} tokens, the model {wanted}"
-        raise DataError(
-            f"`encoder`: the folder {folder} is incomplete or damaged ({error}). Download or "
-            "copy it again."
-        )
 
 
 def locate(name: str) -> Path:
@@ -410,22 +363,32 @@ def locate(name: str) -> Path:
     ----------
     name : str
         A folder; the default encoder's name; a hub name that is in the local cache; or
-        ``hub:NAME``, which downloads it if need be.
+        ``hub:NAME``, which downloads it if need be. ``static:`` before it, or before the name of
+        an installed package, asks for a static encoder.
     """
     name = full_name(name)
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        if not (folder / "config.json").exists() and not (folder / "modules.json").exists():
-            raise UsageError(
-                f"`encoder={name!r}`: the folder has neither modules.json nor config.json; give "
-                "the folder of a sentence-transformers or transformers model."
-            )
-        return folder
-    if name in PACKAGED:
-        packaged = _packaged()
+    bare = name.removeprefix(PREFIX)
+    static, folder = bare != name, Path(bare).expanduser()
+    if not folder.is_dir():
+        packaged = _packaged() if name in PACKAGED else None
         if packaged is not None:
             return packaged
-    return _from_hub(name.removeprefix(ASK), download=name.startswith(ASK))
+        if static and "/" not in bare and not bare.startswith(ASK):
+            folder = package_folder(bare)
+        else:
+            folder = _from_hub(bare.removeprefix(ASK), download=bare.startswith(ASK))
+    if static:
+        missing = [file.name for file in static_files(folder).values() if not file.is_file()]
+        needed = f"the folder has no {', '.join(missing)}; give the folder of a model2vec model."
+    else:
+        missing = [] if any((folder / file).exists() for file in CONFIGS) else list(CONFIGS)
+        needed = (
+            "the folder has neither modules.json nor config.json; give the folder of a "
+            "sentence-transformers or transformers model."
+        )
+    if missing:
+        raise UsageError(f"`encoder={name!r}`: {needed}")
+    return folder
 
 
 def _packaged() -> Path | None:

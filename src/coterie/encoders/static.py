@@ -13,12 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coterie._files import atomic_path, save_arrays, write_json
+from coterie._files import atomic_path, write_json
 from coterie._trust import LARGE, check_array, check_file, read_json
 from coterie._types import Features, Ints
 from coterie.encoders.base import Encoder, RaggedTokens, distinct
@@ -34,7 +32,6 @@ WORDLLAMA = {
 TABLES = ("embeddings", "embedding.weight")  # what the table is called, there and there
 # The package wordllama brings its vectors; any other with a model2vec folder in it will do, too.
 # The package model2vec brings none: it keeps its models in the local cache of the hub.
-PACKAGES = {"wordllama": "wordllama"}
 MODELS = {"model2vec": "minishlab/potion-base-8M"}  # names and what they are called on the hub
 NOTHING = -1  # stands for a text of which no token is known
 CHARACTERS = 100  # per token; what lies behind cannot be among the first max_length tokens
@@ -57,6 +54,9 @@ class StaticEncoder(Encoder):
 
     kind: ClassVar[str] = "static"
     tokens_per_batch: ClassVar[int | None] = 65_536  # nothing but sums
+    table: Tensor  # (rows, dim)
+    token_weights: Tensor | None  # (tokens,)
+    mapping: Tensor | None  # (tokens,), the row of each
 
     def __init__(
         self,
@@ -74,8 +74,9 @@ class StaticEncoder(Encoder):
             said = bool(read_json(self.files["config"].resolve()).get("normalize", False))
         self.normalize = said if normalize is None else normalize
         table, weights, mapping = _read_table(self.files["table"])
-        self.register_buffer("table", torch.from_numpy(table))
-        self.token_weights, self.mapping = weights, mapping
+        self.register_buffer("table", table)
+        self.register_buffer("token_weights", weights, persistent=False)
+        self.register_buffer("mapping", mapping, persistent=False)
         self.dim = table.shape[1]
         self.tokenizer, self.unknown = _read_tokenizer(self.files["tokenizer"])
 
@@ -103,17 +104,11 @@ class StaticEncoder(Encoder):
         counts = here.sum(dim=1)
         tokens = ids[here]  # of all texts, end to end
         starts = counts.cumsum(dim=0) - counts
-        table: Tensor = self.table  # type: ignore[assignment]
-        rows = tokens if self.mapping is None else self._on(self.mapping, tokens)[tokens]
-        weights = self.token_weights
-        scale = None if weights is None else self._on(weights, tokens)[tokens]
-        total = F.embedding_bag(rows, table, starts, mode="sum", per_sample_weights=scale)
+        rows = tokens if self.mapping is None else self.mapping[tokens]
+        scale = None if self.token_weights is None else self.token_weights[tokens]
+        total = F.embedding_bag(rows, self.table, starts, mode="sum", per_sample_weights=scale)
         mean = total / counts[:, None].clamp(min=1)  # by number, not by weight
         return F.normalize(mean, dim=1) if self.normalize else mean
-
-    @staticmethod
-    def _on(array: Any, like: Tensor) -> Tensor:
-        return torch.from_numpy(array).to(like.device)
 
     def make_trainable(self) -> None:
         raise UsageError(
@@ -125,17 +120,11 @@ class StaticEncoder(Encoder):
         return self._pointer
 
     def save(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        if "config" in self.files:
-            for part, name in MODEL2VEC.items():
-                with atomic_path(folder / name) as temporary:
-                    shutil.copyfile(self.files[part], temporary)
-            return
-        write_json(folder / "config.json", {"model_type": "model2vec", "normalize": True})
-        with atomic_path(folder / "tokenizer.json") as temporary:
-            shutil.copyfile(self.files["tokenizer"], temporary)
-        table: Tensor = self.table  # type: ignore[assignment]
-        save_arrays(folder / "model.safetensors", {"embeddings": table.cpu().numpy()})
+        for part, file in self.files.items():
+            with atomic_path(folder / MODEL2VEC[part]) as temporary:
+                shutil.copyfile(file, temporary)
+        if "config" not in self.files:
+            write_json(folder / "config.json", {"model_type": "model2vec", "normalize": True})
 
 
 def static_files(folder: Path) -> dict[str, Path]:
@@ -144,17 +133,13 @@ def static_files(folder: Path) -> dict[str, Path]:
     return {part: folder / name for part, name in own.items()}
 
 
-def find_static(name: str) -> Path:
-    """The folder of a static encoder: a folder, or the name of an installed package."""
-    place = Path(name).expanduser()
-    if place.is_dir():
-        return place
-    package = PACKAGES.get(name, name)
+def package_folder(package: str) -> Path:
+    """The folder of the static encoder that an installed package brings."""
     found = importlib.util.find_spec(package) if package.isidentifier() else None
     if found is None or found.origin is None:
-        known = ", ".join(PREFIX + known for known in (*PACKAGES, *MODELS))
+        known = ", ".join(PREFIX + known for known in ("wordllama", *MODELS))
         raise MissingError(
-            f"`encoder={PREFIX + name!r}`: there is no folder of that name, and no installed "
+            f"`encoder={PREFIX + package!r}`: there is no folder of that name, and no installed "
             f"package {package!r}; give the folder of a model2vec model, or one of {known}."
         )
     root = Path(found.origin).parent
@@ -163,7 +148,7 @@ def find_static(name: str) -> Path:
     inside = sorted(file.parent for file in root.rglob(FILES[2]) if is_static(file.parent))
     if not inside:
         raise MissingError(
-            f"`encoder={PREFIX + name!r}`: the package {package!r} has no model2vec folder in "
+            f"`encoder={PREFIX + package!r}`: the package {package!r} has no model2vec folder in "
             "it; give static:FOLDER."
         )
     return inside[0]
@@ -177,40 +162,27 @@ def is_static(folder: Path) -> bool:
     return isinstance(config, dict) and config.get("model_type") == "model2vec"
 
 
-def check_static(name: str, folder: Path) -> None:
-    """Reject a folder that lacks what a static encoder needs."""
-    missing = [file.name for file in static_files(folder).values() if not file.is_file()]
-    if missing:
-        raise UsageError(
-            f"`encoder={name!r}`: the folder has no {', '.join(missing)}; give the folder of a "
-            "model2vec model."
-        )
-
-
-def _read_table(path: Path) -> tuple[Any, Any, Any]:
-    """Vectors as float32, weights of tokens and rows of tokens, both of which may be None."""
+def _read_table(path: Path) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Vectors, weights of tokens and rows of tokens, both of which may be None."""
     from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    from safetensors.torch import load_file
 
     check_file(path.resolve())
     try:
         arrays = load_file(path)
     except SafetensorError as error:
         raise DataError(f"{path} cannot be read as safetensors: {error}.") from error
-    found = next((arrays[name] for name in TABLES if name in arrays), None)
-    if found is None or found.ndim != 2:
+    table = next((arrays[name].float() for name in TABLES if name in arrays), None)
+    if table is None or table.ndim != 2:
         raise DataError(f"{path} has no table called 'embeddings'; is it a model2vec model?")
-    table = found.astype(np.float32)
     weights, mapping = arrays.get("weights"), arrays.get("mapping")
-    check_array(table, f"{path}: 'embeddings'")
-    if weights is not None:
-        weights = weights.astype(np.float32)
-        check_array(weights, f"{path}: 'weights'")
-    if mapping is not None:
-        mapping = mapping.astype(np.int64)
-        if not ((mapping >= 0) & (mapping < len(table))).all():
-            raise DataError(f"{path} is damaged: 'mapping' points to rows that do not exist.")
-    return table, weights, mapping
+    weights = None if weights is None else weights.float()
+    for name, array in {"embeddings": table, "weights": weights}.items():
+        if array is not None:
+            check_array(array.numpy(), f"{path}: {name!r}")
+    if mapping is not None and not ((mapping >= 0) & (mapping < len(table))).all():
+        raise DataError(f"{path} is damaged: 'mapping' points to rows that do not exist.")
+    return table, weights, None if mapping is None else mapping.long()
 
 
 def _read_tokenizer(path: Path) -> tuple[Any, int | None]:
