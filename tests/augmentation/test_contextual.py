@@ -91,7 +91,7 @@ def test_long_texts_keep_the_words_that_are_not_read(tiny_masked: Path) -> None:
 def test_what_is_missing_is_named(tmp_path: Path, tiny_translator: Path) -> None:
     with raises(MissingError, "contextual substitution"):
         augment(["a text"], "contextual")
-    with raises(MissingError, "is not on this machine; to", "hub:bert-base-uncased"):
+    with raises(MissingError, "is not on this machine", "hub:bert-base-uncased"):
         augment(["a text"], "contextual", model="bert-base-uncased")
     with raises(UsageError, "the folder has no config.json"):
         augment(["a text"], "contextual", model=str(tmp_path))

@@ -157,7 +157,7 @@ def test_unknown_encoders_say_what_to_do(tmp_path: Path) -> None:
         load_encoder("tfdif")
     with raises(UsageError, "the folder has neither"):
         load_encoder(str(tmp_path))
-    with raises(UsageError, "is neither a folder nor a hub name nor"):
+    with raises(UsageError, "is neither a folder nor a hub name"):
         load_encoder("no such / name!")
     with raises(UsageError, "encoder should be", "7"):
         load_encoder(7)

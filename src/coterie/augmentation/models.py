@@ -8,9 +8,9 @@ from typing import Any
 
 from coterie._files import sha256_file
 from coterie._validation import need
-from coterie.encoders.load import ASK, hub_folder
+from coterie.encoders.load import ASK, from_hub
 from coterie.encoders.sentence import without_bars
-from coterie.errors import MissingError, UsageError
+from coterie.errors import UsageError
 
 
 def find_model(name: str) -> Path:
@@ -20,18 +20,7 @@ def find_model(name: str) -> Path:
         if not (folder / "config.json").exists():
             raise UsageError(f"`model={name!r}`: the folder has no config.json.")
         return folder
-    download = name.startswith(ASK)
-    try:
-        found = hub_folder([name.removeprefix(ASK)], download=download)
-    except ValueError as error:
-        raise UsageError(f"`model={name!r}` is neither a folder nor a hub name.") from error
-    if found is not None:
-        return found
-    if download:
-        raise MissingError(f"`model={name!r}` is not on this machine; it could not be downloaded.")
-    raise MissingError(
-        f"`model={name!r}` is not on this machine; to download it, write {ASK}{name}."
-    )
+    return from_hub("model", name, [name.removeprefix(ASK)])
 
 
 def load_model(loader: Any, folder: Path) -> Any:

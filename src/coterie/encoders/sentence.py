@@ -116,28 +116,21 @@ class SentenceEncoder(Encoder):
         first, rows = distinct(texts)
         tokens = list(self._tokenize([texts[i] for i in first]))
         kept, items = distinct(map(tuple, tokens))
-        light = self.light
+        light, words = self.light, None
         pad = (self.tokenizer.pad_token_id or 0) if light is None else light.pad
-        words = self._words([texts[first[i]] for i in kept]) if self.keep_words else None
+        if self.keep_words:
+            clipped = [texts[first[i]][: CHARACTERS * self._longest] for i in kept]
+            words = list(word_numbers(self.tokenizer, clipped, self._longest))
         return RaggedTokens.build([tokens[i] for i in kept], pad, words), items[rows]
-
-    def _words(self, texts: list[str]) -> list[list[int]]:
-        clipped = [t[: CHARACTERS * self._longest] for t in texts]
-        return list(word_numbers(self.tokenizer, clipped, self._longest))
 
     def _tokenize(self, texts: list[str]) -> Iterable[list[int]]:
         for start in range(0, len(texts), BATCH):
             clipped = [t[: CHARACTERS * self._longest] for t in texts[start : start + BATCH]]
             if (light := self.light) is not None:
                 yield from light.tokens(clipped, self._longest)
-                continue
-            yield from self.tokenizer(
-                clipped,
-                truncation=True,
-                max_length=self._longest,
-                return_attention_mask=False,
-                return_token_type_ids=False,
-            )["input_ids"]
+            else:
+                found = self.tokenizer(clipped, truncation=True, max_length=self._longest)
+                yield from found["input_ids"]
 
     def word_pieces(self, words: list[str]) -> tuple[list[list[int]], int | None]:
         special = set(next(iter(self._tokenize([""]))))
@@ -164,13 +157,16 @@ class SentenceEncoder(Encoder):
         device = next(iter(features.values())).device.type
         enabled = self.compute_dtype is not None
         with torch.autocast(device, dtype=self.compute_dtype, enabled=enabled):
-            light = self.light
-            if light is not None:
-                tokens = (light if self._half is None else self._half[0])(features)
-                vectors = light.pool(tokens, features["attention_mask"])
+            if self.light is not None:
+                vectors = self.light.pool(self._transformer(features), features["attention_mask"])
             else:
                 vectors = self._through_modules(features)
         return F.normalize(vectors, dim=1) if self.normalize else vectors
+
+    @property
+    def _transformer(self) -> Any:
+        """What makes the token vectors; while all texts are encoded perhaps in bfloat16."""
+        return (self.light or self.model[0]) if self._half is None else self._half[0]
 
     @property
     def width(self) -> int:
@@ -197,14 +193,13 @@ class SentenceEncoder(Encoder):
 
     def with_layers(self, features: Features) -> tuple[Tensor, list[Tensor]]:
         """Vectors, and the token vectors before the first layer and after each, from one pass."""
-        light = self.light
-        if light is not None:
-            layers = list((light if self._half is None else self._half[0]).layers(features))
-            vectors = light.pool(layers[-1], features["attention_mask"])
+        if self.light is not None:
+            layers = list(self._transformer.layers(features))
+            vectors = self.light.pool(layers[-1], features["attention_mask"])
         else:
-            first = self.model[0] if self._half is None else self._half[0]
             inputs = {key: features[key] for key in ("input_ids", "attention_mask")}
-            layers = list(first.auto_model(**inputs, output_hidden_states=True).hidden_states)
+            net = self._transformer.auto_model
+            layers = list(net(**inputs, output_hidden_states=True).hidden_states)
             vectors = self._through_modules(features, layers[-1])
         vectors = F.normalize(vectors, dim=1) if self.normalize else vectors
         return vectors, [layer.float() for layer in layers]
@@ -231,14 +226,14 @@ class SentenceEncoder(Encoder):
     def _through_modules(self, features: Features, tokens: Tensor | None = None) -> Tensor:
         """Vectors. Given the ``tokens`` of the last layer, the first module is left out."""
         state: dict[str, Any] = {k: v for k, v in features.items() if k != "word_ids"}
-        for position, module in enumerate(self.model):
-            if position == 0 and tokens is not None:
-                state["token_embeddings"] = tokens.float()
-                continue
-            if position == 0 and self._half is not None:
-                state = self._half[0](state)
-                state["token_embeddings"] = state["token_embeddings"].float()
-            elif type(module).__name__ != "Normalize":
+        if tokens is None:
+            state = self._transformer(state)
+            tokens = state["token_embeddings"]
+        if self._half is not None:
+            tokens = tokens.float()
+        state["token_embeddings"] = tokens
+        for module in list(self.model)[1:]:
+            if type(module).__name__ != "Normalize":
                 state = module(state)
         vectors: Tensor = state["sentence_embedding"].float()
         return vectors
@@ -264,8 +259,7 @@ class SentenceEncoder(Encoder):
     @contextmanager
     def encoding(self) -> Iterator[None]:
         if self._in_half():  # in a tuple, so that it does not become a part of the module
-            first = self.light or self.model[0]
-            self._half = (copy.deepcopy(first).to(torch.bfloat16).eval(),)
+            self._half = (copy.deepcopy(self._transformer).to(torch.bfloat16).eval(),)
         try:
             yield
         finally:

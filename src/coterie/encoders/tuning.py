@@ -94,23 +94,21 @@ def put_tune(encoder: Encoder, tune: str) -> None:
             setattr(parent, name, LowRank(linear))
 
 
-def end_training(encoder: Encoder) -> None:
-    """Add the low-rank parts to the matrices beside them, and forget what was to move."""
-    tuned: Any = encoder
-    tuned.tuning = None
-    for parent in list(encoder.modules()):
-        for name, child in list(parent.named_children()):
-            if isinstance(child, LowRank):
-                setattr(parent, name, child.merged())
-
-
 @contextmanager
 def ending(encoder: Encoder) -> Iterator[None]:
-    """Leave an ordinary encoder behind, also where training breaks off."""
+    """Leave an ordinary encoder behind, also where training breaks off.
+
+    The low-rank parts are added to the matrices beside them.
+    """
     try:
         yield
     finally:
-        end_training(encoder)
+        tuned: Any = encoder
+        tuned.tuning = None
+        for parent in list(encoder.modules()):
+            for name, child in list(parent.named_children()):
+                if isinstance(child, LowRank):
+                    setattr(parent, name, child.merged())
 
 
 def moving(module: nn.Module) -> list[nn.Parameter]:
