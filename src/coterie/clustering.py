@@ -9,18 +9,18 @@ leaves the one or the other.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from coterie._files import write_json, write_text
+from coterie._files import write_json
 from coterie._folders import held, one_state
 from coterie._trust import inside
 from coterie._types import Bools, Floats, Ints
@@ -33,6 +33,7 @@ from coterie.description import Cluster, describe_numbered, guess_columns
 from coterie.errors import DataError
 from coterie.exports import refresh, write_page, write_sentence_rows
 from coterie.hierarchy import LEVEL_COLUMN, Hierarchy
+from coterie.report.folder import write_map
 from coterie.run_files import (
     MANIFEST,
     RESULT,
@@ -225,6 +226,7 @@ def describe_rows(  # noqa: PLR0913 - each is a fact about the rows
     probabilities: Floats,
     names: Mapping[int, str | None],
     topics: Mapping[int, Any] | None = None,
+    said: Mapping[int, Cluster] = MappingProxyType({}),
 ) -> list[Cluster]:
     """Clusters with all that texts, vectors and the columns of the input tell about them.
 
@@ -236,9 +238,11 @@ def describe_rows(  # noqa: PLR0913 - each is a fact about the rows
         Those of texts and of ids, which are no categories.
     texts, labels, vectors, probabilities, names, topics
         As for :func:`~coterie.description.describe_numbered`.
+    said : mapping of int to Cluster, optional
+        Clusters whose descriptions and quotes, by a language model, still hold.
     """
     date, categories = guess_columns(table, *columns)
-    return describe_numbered(
+    found = describe_numbered(
         texts,
         labels,
         vectors,
@@ -248,6 +252,12 @@ def describe_rows(  # noqa: PLR0913 - each is a fact about the rows
         columns={name: table.column(name) for name in categories},
         topics=topics,
     )
+    return [
+        replace(c, description=said[c.id].description, quotes=said[c.id].quotes)
+        if c.id in said
+        else c
+        for c in found
+    ]
 
 
 def with_results(
@@ -408,11 +418,6 @@ def write_clusters(folder: Path, clusters: Sequence[Cluster], hierarchy: Hierarc
     write_json(folder / "clusters.json", [cluster.to_dict() for cluster in clusters])
     if hierarchy is not None:
         write_json(folder / "levels.json", hierarchy.to_dict())
-
-
-def write_map(folder: Path, made: Mapping[str, Any]) -> None:
-    """Write ``map.json``."""
-    write_text(folder / "map.json", json.dumps(made, separators=(",", ":")) + "\n")
 
 
 def _take_results(source: Path, folder: Path) -> None:

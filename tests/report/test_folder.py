@@ -13,7 +13,8 @@ import pytest
 import coterie
 from coterie.corpus.write import write_rows
 from coterie.description import Cluster, Neighbor
-from coterie.report import Points, ReportData, read_run, render, without_texts, write_map
+from coterie.report import Points, ReportData, read_run, render, without_texts
+from coterie.report.folder import make_map, write_map
 from coterie.report.points import EMPTY, OTHER, encode_column, pack, safe_json, visible
 
 NASTY = "</script><!-- & \u2028 \u2029 \x00 \ud800"
@@ -39,7 +40,7 @@ def run(tmp_path: Path) -> tuple[Path, dict[str, Any], list[Cluster]]:
     }  # fmt: skip
     write_rows(tmp_path / "assignments.csv", table, added)
     vectors = np.array([[1, 0], [1, 0.1], [0.9, 0], [0, 1], [0.1, 1], [0, 0.9], [0, 0]])
-    write_map(tmp_path / "map.json", vectors, labels, seed=0)
+    write_map(tmp_path, make_map(vectors, labels, seed=0))
     manifest = {
         "method": "kmeans", "parameters": {"n_clusters": 2, "normalize": None},
         "data": {"rows": 7, "text_column": "body", "sha256": "abc", "notes": ["A note."]},

@@ -53,18 +53,13 @@ class EarlierRun:
     # What was kept, for the manifest; see coterie.summary
     facts: dict[str, Any] = field(default_factory=dict)
 
-    def with_descriptions(
-        self, clusters: Sequence[Cluster], texts: Sequence[str], labels: Ints
-    ) -> list[Cluster]:
-        """The new clusters, with the descriptions that are kept and the quotes that still hold."""
-        out = []
-        for cluster in clusters:
-            said = self.described.get(cluster.id)
-            if said is not None:
-                here = np.flatnonzero(labels == cluster.id)
-                quotes = [quote for quote in said.quotes if is_quoted(quote, texts, here)]
-                cluster = replace(cluster, description=said.description, quotes=quotes)
-            out.append(cluster)
+    def still_said(self, texts: Sequence[str], labels: Ints) -> dict[int, Cluster]:
+        """Earlier clusters that keep their descriptions, with the quotes that still hold."""
+        out = {}
+        for i, cluster in self.described.items():
+            here = np.flatnonzero(labels == i)
+            quotes = [quote for quote in cluster.quotes if is_quoted(quote, texts, here)]
+            out[i] = replace(cluster, quotes=quotes)
         return out
 
     def editing(self) -> dict[str, Any]:

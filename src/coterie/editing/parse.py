@@ -170,8 +170,8 @@ def _make(kind: str, where: str, told: Mapping[str, Any]) -> Edit:
         parts = told.get("names") or ()
         if into < 2 or not isinstance(parts, (list, tuple)) or len(parts) not in (0, into):
             raise ValueError(f"'into' is 2 or more, and 'names' a list of so many; got {into}.")
-        names = tuple(map(clean_name, parts))
-        return Edit(kind, where, _numbers([told.get("cluster")]), names, into=into)
+        cluster, called = _numbers([told.get("cluster")]), tuple(map(clean_name, parts))
+        return Edit(kind, where, cluster, called, into=into)
     clusters = _numbers(_listed(told["clusters"]))
     if kind == "merge" and len(clusters) < 2:
         raise ValueError("Name at least two clusters.")

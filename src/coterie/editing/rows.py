@@ -162,10 +162,20 @@ def _wrongly_odd(model: TextClusterer, run: Clustering, draft: Draft, filled: Bo
 
 
 def _describe(run: Clustering, draft: Draft, p: Floats) -> list[Cluster]:
-    before = run.nearest
-    known = {c.id: c for c in run.clusters}
-    same = {i for i in known if np.array_equal(before == i, draft.labels == i)}
-    found = describe_rows(
+    topics, said = {}, {}
+    for cluster in run.clusters:
+        was, now = run.nearest == cluster.id, draft.labels == cluster.id
+        if np.array_equal(was, now):
+            topics[cluster.id] = cluster.topics
+        if cluster.id in draft.described:
+            left, here = np.flatnonzero(was & ~now), np.flatnonzero(now)
+            quotes = [
+                quote
+                for quote in cluster.quotes
+                if not is_quoted(quote, run.texts, left) or is_quoted(quote, run.texts, here)
+            ]
+            said[cluster.id] = replace(cluster, quotes=quotes)
+    return describe_rows(
         run.input,
         (run.text_column, run.id_column),
         run.texts,
@@ -173,20 +183,9 @@ def _describe(run: Clustering, draft: Draft, p: Floats) -> list[Cluster]:
         run.vectors,
         p,
         draft.names,
-        {i: known[i].topics for i in same},
+        topics,
+        said,
     )
-    for place, cluster in enumerate(found):
-        if cluster.id in draft.described:
-            said, here = known[cluster.id], draft.labels == cluster.id
-            left = np.flatnonzero((before == cluster.id) & ~here)
-            quotes = _still_there(said.quotes, draft.texts, left, np.flatnonzero(here))
-            found[place] = replace(cluster, description=said.description, quotes=quotes)
-    return found
-
-
-def _still_there(quotes: Sequence[str], texts: Sequence[str], left: Ints, here: Ints) -> list[str]:
-    """Quotes without those that are in the rows that left a cluster, and in none that is there."""
-    return [q for q in quotes if not is_quoted(q, texts, left) or is_quoted(q, texts, here)]
 
 
 def is_quoted(quote: str, texts: Sequence[str], rows: Ints) -> bool:

@@ -3,7 +3,6 @@
 from coterie.report.folder import (
     cluster_columns,
     read_run,
-    write_map,
 )
 from coterie.report.html import (
     Branch,
@@ -30,6 +29,5 @@ __all__ = [
     "read_run",
     "render",
     "without_texts",
-    "write_map",
     "write_report",
 ]

@@ -98,17 +98,9 @@ SILHOUETTE = 2_500  # texts it is taken from
 LEVEL_NAME = re.compile(r"level_(\d+)_name")
 
 
-def write_map(
-    path: Path,
-    vectors: Floats,
-    labels: Ints,
-    seed: int,
-    outliers: Bools | None = None,
-    texts: Sequence[str] | None = None,
-) -> None:
-    """Lay out the texts and write ``map.json``; see :func:`make_map`."""
-    found = make_map(vectors, labels, seed, outliers, texts)
-    write_text(path, json.dumps(found, separators=(",", ":")) + "\n")
+def write_map(folder: Path, made: Mapping[str, Any]) -> None:
+    """Write ``map.json``, which :func:`make_map` made."""
+    write_text(folder / "map.json", json.dumps(made, separators=(",", ":")) + "\n")
 
 
 def make_map(

@@ -7,7 +7,6 @@ on. In the end the map shows 200,000 of the rows, and the density of all.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from zlib import crc32
 
 import numpy as np
 
-from coterie._files import open_own, save_arrays, write_text
+from coterie._files import open_own, save_arrays
 from coterie._trust import read_arrays
 from coterie._types import Floats, Ints
+from coterie.report.folder import write_map
 from coterie.report.layout import Placer, density, sample_rows
 from coterie.run_files import own_columns, read_map, table_parts
 
@@ -82,7 +82,7 @@ def write_places(work: Path, seed: int) -> None:
     made |= {"rows": rows.tolist(), "x": shown[:, 0].tolist(), "y": shown[:, 1].tolist()}
     if len(rows) < made["total"]:
         made["density"] = density(places[labels >= 0]).tolist()
-    write_text(work / "map.json", json.dumps(made, separators=(",", ":")) + "\n")
+    write_map(work, made)
     for name in (PLACES, PLACER):
         (work / name).unlink(missing_ok=True)
 

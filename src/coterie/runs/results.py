@@ -21,7 +21,7 @@ from coterie._progress import make_progress, working
 from coterie._types import Bools, Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
-from coterie.clustering import Clustering, describe_rows, write, write_clusters, write_map
+from coterie.clustering import Clustering, describe_rows, write, write_clusters
 from coterie.corpus import Chunk, Corpus, LargeTable, write_rows
 from coterie.corpus.write import GrowingTable, combine, record_path, table_rows
 from coterie.description import Cluster, describe_numbered, names_by_number
@@ -30,7 +30,7 @@ from coterie.exports import write_clusters as cluster_workbook
 from coterie.exports import write_page
 from coterie.hierarchy import READABLE, Hierarchy, build_hierarchy, build_themes
 from coterie.options import Options
-from coterie.report.folder import make_map
+from coterie.report.folder import make_map, write_map
 from coterie.run_files import (
     own_columns,
     read_clusters,
@@ -148,9 +148,8 @@ class Results:
             p,
             dict(enumerate(model.classes_)) if earlier is None else earlier.draft.names,
             self.topics() if earlier is None else earlier.topics,
+            {} if earlier is None else earlier.still_said(corpus.texts, labels),
         )
-        if earlier is not None:
-            clusters = earlier.with_descriptions(clusters, corpus.texts, labels)
         hierarchy, clusters = self.nest(labels, clusters)
         names = names_by_number(clusters, p.shape[1])  # some may have no text
         scores = model.outlier_scores()

@@ -209,9 +209,10 @@ def update(  # noqa: PLR0913 - options of one command
             )
         corpus, notes = None, tuple[str, ...]()
         if given is not None:
-            corpus, notes = _fitting(
-                before, given, text_column, id_column is None, new_only, mask_names
-            )
+            table, guess = given
+            text = _text_column(before, table.column_names, guess, text_column)
+            masker = masker_of(folder, None, mask_names)
+            corpus, notes = _fitting(before, table, text, id_column is None, new_only, masker)
         known = [entry["sha256"] for entry in before.facts.get("updates", [])]
         if corpus is not None and corpus.sha256 in known and not again:
             corpus = None
@@ -326,27 +327,26 @@ def _refit_options(
     return out | given
 
 
-def _read(data: object, reading: Mapping[str, Any]) -> Corpus | pa.Table:
-    """The new rows: a corpus, or the table of a file whose column of texts is not known yet."""
-    if isinstance(data, (str, Path)):
-        table = read_table(data, **reading)[0]
-        if not len(table):
-            raise DataError(f"{data} is empty; give a file with texts.")
-        return table
-    return make_corpus(data)
+def _read(data: object, reading: Mapping[str, Any]) -> tuple[pa.Table, str | None]:
+    """The new rows, and their column of texts where that is obvious."""
+    if not isinstance(data, (str, Path)):
+        corpus = make_corpus(data)
+        return corpus.table, corpus.text_column
+    table = read_table(data, **reading)[0]
+    if not len(table):
+        raise DataError(f"{data} is empty; give a file with texts.")
+    return table, table.column_names[0] if len(table.column_names) == 1 else None
 
 
 def _fitting(
     run: Clustering,
-    data: Corpus | pa.Table,
-    text_column: str | None,
+    table: pa.Table,
+    text: str,
     with_ids: bool,
     new_only: bool,
-    mask_names: str | Path | Sequence[str] | Masker | None,
+    masker: Masker | None,
 ) -> tuple[Corpus | None, tuple[str, ...]]:
     """The new rows with the columns of the run, and what was noticed; None if all are known."""
-    table = data.table if isinstance(data, Corpus) else data
-    text = _text_column(run, data, text_column)
     names = [n for n in table.column_names if with_ids or n == text or n != run.id_column]
     split = run.facts.get("split")
     made = {*run.own.values(), *([] if split is None else [split["column"]])}
@@ -371,7 +371,6 @@ def _fitting(
             notes.append(f"{dropped:,} rows are left out: the run has their ids already.")
         if not len(fitting):
             return None, tuple(notes)
-    masker = masker_of(run.folder, None, mask_names)
     corpus = build(fitting, run.text_column, run.id_column, masker=masker)
     notes += [note.message for note in corpus.notes]
     notes += [] if corpus.masked is None else [masked_sentence(corpus.masked)]
@@ -388,21 +387,18 @@ def _cut(corpus: Corpus, split: Mapping[str, Any]) -> Corpus:
     return replace(cut, table=table.append_column(split["column"], pa.array(numbers, pa.string())))
 
 
-def _text_column(run: Clustering, data: Corpus | pa.Table, wanted: str | None) -> str:
+def _text_column(run: Clustering, names: list[str], guess: str | None, wanted: str | None) -> str:
     """The column of the new data with the texts."""
-    names = (data.table if isinstance(data, Corpus) else data).column_names
     if wanted is not None:
         return check_column(names, wanted, "`text_column`")
     if run.text_column in names:
         return run.text_column
-    if isinstance(data, Corpus):
-        return data.text_column
-    if len(names) == 1:
-        return str(names[0])
-    raise UsageError(
-        f"the new data has no column {run.text_column!r}, which holds the texts of the run; "
-        f"name the one to take with `text_column`. Columns: {', '.join(names)}."
-    )
+    if guess is None:
+        raise UsageError(
+            f"the new data has no column {run.text_column!r}, which holds the texts of the run; "
+            f"name the one to take with `text_column`. Columns: {', '.join(names)}."
+        )
+    return guess
 
 
 def _new_rows(run: Clustering, table: pa.Table, new_only: bool) -> tuple[pa.Table, int]:
@@ -692,14 +688,8 @@ class AddedRows:
             self.p,
             self.draft.names,
             {i: c.topics for i, c in said.items()},
+            said,  # old rows stay where they are, so it still holds
         )
-        # Old rows stay where they are, so what was said of a cluster still holds.
-        found = [
-            replace(c, description=said[c.id].description, quotes=said[c.id].quotes)
-            if c.id in said
-            else c
-            for c in found
-        ]
         return found if self.hierarchy is None else self.hierarchy.parented(found)
 
     @cached_property
