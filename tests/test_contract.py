@@ -417,7 +417,7 @@ def test_survives_pickle_and_clone(one_of_each: str, fitted, topics) -> None:
 @pytest.mark.parametrize(
     ("texts", "error", "message"),
     [
-        ("one string", UsageError, ("X is one single string")),
+        ("one string", UsageError, ("list of texts", "got str")),
         ([], DataError, ("X is empty (n_samples=0")),
         (["", None], DataError, ("texts are empty: there is nothing to cluster", "2")),
         (["one text"], DataError, ("ask for at most", "`n_clusters=3`", "1 different text")),

@@ -27,8 +27,7 @@ from coterie._types import Bools, Floats, Ints
 from coterie.base import TextClusterer
 from coterie.base.storage import read_config, save_clusters
 from coterie.corpus import write_rows
-from coterie.corpus.corpus import CleanTexts, cell_values, clean_values
-from coterie.corpus.write import combine
+from coterie.corpus.corpus import CleanTexts, cell_values, clean_values, combine
 from coterie.description import Cluster, describe_numbered, guess_columns
 from coterie.errors import DataError
 from coterie.exports import refresh, write_page, write_sentence_rows

@@ -51,17 +51,18 @@ def test_tables_need_a_column_or_an_obvious_one(kind) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "error", "message"),
+    ("data", "error", "said"),
     [
-        ("one single string", UsageError, "X is one single string"),
-        ({"a": 1}, UsageError, "X is a dictionary"),
-        (5, UsageError, "the texts (X, data"),
-        (np.zeros((3, 4)), UsageError, "texts are a list"),
-        ([[0.1, 0.2], [0.3, 0.4]], DataError, ("not a text. For", "0", "list")),
+        ("one single string", UsageError, "got str"),
+        ({"a": 1}, UsageError, "got dict"),
+        (5, UsageError, "got int"),
+        (np.array("one string"), UsageError, "got ndarray"),
+        (np.zeros((3, 4)), DataError, "encoder='precomputed'"),
+        ([[0.1, 0.2], [0.3, 0.4]], DataError, "X[0] is a list"),
     ],
 )
-def test_what_is_no_list_of_texts_is_refused(data, error: type, message: str) -> None:
-    with raises(error, message):
+def test_what_is_no_list_of_texts_is_refused(data, error: type, said: str) -> None:
+    with raises(error, said):
         texts_from(data)
 
 

@@ -1,6 +1,5 @@
 """Texts in: files and Python objects become a :class:`Corpus`, with nothing silently dropped."""
 
-from coterie.corpus.bundled import sample
 from coterie.corpus.corpus import (
     Chunk,
     CleanTexts,
@@ -14,7 +13,7 @@ from coterie.corpus.corpus import (
     texts_from,
 )
 from coterie.corpus.formats import FORMATS
-from coterie.corpus.read import TextStream, read_corpus, read_table
+from coterie.corpus.read import TextStream, read_corpus, read_table, sample
 from coterie.corpus.source import Source
 from coterie.corpus.survey import StreamSampler, survey
 from coterie.corpus.write import write_rows

@@ -131,8 +131,6 @@ def pick_text_column(
         return check_column(names, wanted, option)
     if len(names) == 1:
         return names[0]
-    if not names:
-        raise DataError(f"{name}: there is no column, and so no texts; give a table with texts.")
     by_name = {column.strip().lower(): column for column in reversed(names)}
     if usual := next((by_name[word] for word in USUAL if word in by_name), None):
         return usual
@@ -424,12 +422,10 @@ def build(
     if masker is not None:
         table = mask_table(table, text_column, id_column, masker)
     values = cell_values(table.column(text_column))
-    if not values and name == TABLE:
-        raise DataError("there are no texts; give at least one.")
     if not values:
         raise DataError(
-            f"{name}: the column {text_column!r} has no rows; give a file with texts. If its "
-            "first row is a text, add `header=False`."
+            f"{name}: there are no texts; give at least one. If the first row of a file is a text, "
+            "add `header=False`."
         )
     texts = clean_values(values)
     if not any(texts):
@@ -497,12 +493,8 @@ def no_words(rows: int, column: str, name: str = TABLE) -> DataError:
 
 
 def _repeats(texts: list[str]) -> list[bool]:
-    seen: set[str] = set()
-    flags = []
-    for text in texts:
-        flags.append(text != "" and text in seen)
-        seen.add(text)
-    return flags
+    first = {text: i for i, text in reversed(list(enumerate(texts)))}
+    return [text != "" and first[text] != i for i, text in enumerate(texts)]
 
 
 def texts_from(data: Any, text_column: str | None = None) -> list[str]:
@@ -618,11 +610,20 @@ def _of_dataset(data: Any) -> pa.Table:
             "of them."
         )
     whole = pa.concat_tables(splits.values(), promote_options="permissive")
-    name = "split"
-    while name in whole.column_names:
-        name = f"coterie_{name}"
     marks = [split for split, table in splits.items() for _ in range(table.num_rows)]
-    return whole.append_column(name, pa.array(marks, pa.string()))
+    return combine(whole, {"split": marks})
+
+
+def combine(table: pa.Table, extra: Mapping[str, Sequence[Any]] | pa.Table) -> pa.Table:
+    """The table with new columns behind its own; a name that is taken gets ``coterie_`` before."""
+    if not isinstance(extra, pa.Table):
+        extra = pa.table({name: pa.array(list(values)) for name, values in extra.items()})
+    for kind, column in zip(extra.schema, extra.columns, strict=True):
+        free = kind.name
+        while free in table.column_names:
+            free = f"coterie_{free}"
+        table = table.append_column(kind.with_name(free), column)
+    return table
 
 
 def as_array(values: list[Any]) -> pa.Array:
@@ -637,25 +638,17 @@ def as_array(values: list[Any]) -> pa.Array:
 
 def _values(data: Any) -> list[Any]:
     """The values of a list or of a column."""
-    if isinstance(data, (str, bytes)):
-        raise UsageError("X is one single string; pass a list of texts.")
-    if isinstance(data, dict):
-        raise UsageError("X is a dictionary; pass a list of texts or a table.")
     if isinstance(data, (pa.Array, pa.ChunkedArray)):
         return cell_values(data)
-    if isinstance(data, np.ndarray):
-        data = data[:, 0] if data.ndim == 2 and data.shape[1] == 1 else data
-        if data.ndim != 1:
-            raise UsageError(
-                f"X has shape {data.shape}; texts are a list. For an array of vectors set "
-                "encoder='precomputed'."
-            )
-    convert = getattr(data, "to_list", None) or getattr(data, "tolist", None)  # Series, arrays
+    if isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == 1:
+        data = data[:, 0]
     try:
-        values = list(data if convert is None else convert())
+        if isinstance(data, (str, bytes, Mapping)):
+            raise TypeError
+        values = list(data)
     except TypeError as error:
         raise UsageError(
-            f"the texts (X, data) should be a list, got {type(data).__name__}."
+            f"the texts (X, data) should be a list of texts or a table, got {type(data).__name__}."
         ) from error
     for i, value in enumerate(values):
         if isinstance(value, (list, tuple, Mapping, np.ndarray)):

@@ -5,16 +5,15 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from coterie.corpus.jsonlines import try_json
 from coterie.corpus.source import STDIN, Source, most_unpacked, unpacks_too_far
 from coterie.errors import DataError, UsageError
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """How a kind of file is recognised: by suffixes, or by the bytes that all of them begin with.
 
     Files with such a ``mark`` are no text, and are read from any place in them.
@@ -24,21 +23,16 @@ class Kind:
     suffixes: tuple[str, ...]
     mark: bytes = b""
 
-    @property
-    def article(self) -> str:
-        """The name with its article."""
-        return f"{'an' if self.name[0] in 'AEIOU' else 'a'} {self.name}"
-
 
 KINDS = {
-    "csv": Kind("CSV", (".csv",)),
-    "tsv": Kind("TSV", (".tsv", ".tab")),
-    "jsonl": Kind("JSON lines", (".jsonl", ".ndjson", ".json")),
-    "parquet": Kind("Parquet", (".parquet", ".pq"), b"PAR1"),
-    "arrow": Kind("Arrow", (".arrow", ".feather", ".ipc", ".arrows"), b"ARROW1"),
-    "xlsx": Kind("Excel", (".xlsx", ".xlsm"), b"PK\x03\x04"),
-    "sqlite": Kind("SQLite", (".db", ".sqlite", ".sqlite3"), b"SQLite format 3\0"),
-    "txt": Kind("plain text", (".txt", ".text")),
+    "csv": Kind("a CSV", (".csv",)),
+    "tsv": Kind("a TSV", (".tsv", ".tab")),
+    "jsonl": Kind("a JSON lines", (".jsonl", ".ndjson", ".json")),
+    "parquet": Kind("a Parquet", (".parquet", ".pq"), b"PAR1"),
+    "arrow": Kind("an Arrow", (".arrow", ".feather", ".ipc", ".arrows"), b"ARROW1"),
+    "xlsx": Kind("an Excel", (".xlsx", ".xlsm"), b"PK\x03\x04"),
+    "sqlite": Kind("an SQLite", (".db", ".sqlite", ".sqlite3"), b"SQLite format 3\0"),
+    "txt": Kind("a plain text", (".txt", ".text")),
 }
 FORMATS = ("auto", *KINDS)
 SUFFIXES = {suffix: format for format, kind in KINDS.items() for suffix in kind.suffixes}
@@ -109,7 +103,7 @@ def find_format(source: Source, head: bytes, asked: str, *, columns: bool) -> tu
     marked = marked or ("arrow" if head.startswith(ARROW_STREAM) else "")
     if asked != "auto":
         if marked and asked != marked:
-            raise UsageError(f"`format` {asked}: {source.name} is {KINDS[marked].article} file.")
+            raise UsageError(f"`format` {asked}: {source.name} is {KINDS[marked].name} file.")
         return asked, ""
     if source.parts:
         return find_format(source.parts[0], head, asked, columns=columns)
@@ -117,7 +111,10 @@ def find_format(source: Source, head: bytes, asked: str, *, columns: bool) -> tu
     named = SUFFIXES.get(suffix, "")
     found = marked or _format_of_text(head, named)
     if named and found and found != named:
-        return found, f"by its content this is {KINDS[found].name}, not {KINDS[named].name}"
+        return (
+            found,
+            f"by its content this is {KINDS[found].name} file, not {KINDS[named].name} file",
+        )
     if named or marked:
         return named or marked, ""
     if source.name != STDIN and not source.name.startswith("/dev/fd/"):

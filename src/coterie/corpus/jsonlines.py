@@ -36,7 +36,10 @@ Kinds = dict[str, str]  # of the columns
 
 
 def read_json(source: Source, encoding: str, kinds: Kinds) -> Iterator[pa.Table]:
-    """The rows of a file; ``kinds`` are those of its columns, or empty before it is read first."""
+    """The rows of a file; ``kinds`` are those of its columns, or empty before it is read first.
+
+    Of a pipe, the first rows decide which columns there are.
+    """
     if source.head().lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[":
         source.take()
         whole = try_json("".join(source.texts(encoding)))
@@ -45,15 +48,22 @@ def read_json(source: Source, encoding: str, kinds: Kinds) -> Iterator[pa.Table]
             widen(kinds, rows)
             yield table_of(rows, kinds)
             return
-    if source.is_pipe:
-        yield from _read_pipe(source, encoding)
-        return
-    if not kinds:
+    if not kinds and not source.is_pipe:
         _find_kinds(source, encoding, kinds)
+    columns = list(kinds)
     for before, text in whole_lines(source.texts(encoding), source.name):
-        table = _parse(text, kinds)
+        table = None if source.is_pipe else _parse(text, kinds)
         if table is None:
-            table = table_of(list(records(before, text, source.name)), kinds)
+            rows = list(records(before, text, source.name))
+            widen(kinds, rows)
+            columns = columns or list(kinds)
+            if len(kinds) > len(columns):
+                raise DataError(
+                    f"{source.name}: from line {before + 1} on there is a column "
+                    f"{list(kinds)[len(columns)]!r} that no earlier row has; save the input to a "
+                    "file, which is read completely first."
+                )
+            table = table_of(rows, kinds)
         yield pa.Table.from_arrays(table.columns, schema=_schema(kinds))
 
 
@@ -67,25 +77,6 @@ def _find_kinds(source: Source, encoding: str, kinds: Kinds) -> None:
         for key, column in zip(kinds, table.columns, strict=True):
             if kinds[key] == "int" and not _is_exact(column):
                 kinds[key] = "long"
-
-
-def _read_pipe(source: Source, encoding: str) -> Iterator[pa.Table]:
-    """A pipe: the first rows decide which columns there are."""
-    kinds, done = Kinds(), 0
-    for before, text in whole_lines(source.texts(encoding), source.name):
-        rows = list(records(before, text, source.name))
-        if not done:
-            widen(kinds, rows)
-        for number, row in enumerate(rows, done + 1):
-            if new := row.keys() - kinds.keys():
-                raise DataError(
-                    f"{source.name}: row {number} has a column {min(new)!r} that no earlier row "
-                    "has; save the input to a file, which is read completely first."
-                )
-        now = dict(kinds)
-        widen(now, rows)
-        done += len(rows)
-        yield table_of(rows, now)
 
 
 def records(before: int, text: str, name: str) -> Iterator[dict[str, Any]]:

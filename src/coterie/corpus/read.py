@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -235,26 +236,21 @@ class TextStream:
 
     def _sized(self, tables: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
         """Few rows at first, then up to ``rows``, or what a pipe has given so far."""
-        held: list[pa.Table] = []
-        count, size = 0, min(FIRST_ROWS, rows)
+        held, size = pa.table({}), min(FIRST_ROWS, rows)
         for table in tables:
-            if count and table.schema != held[0].schema:  # later rows of a pipe, another file
-                yield pa.concat_tables(held)
-                held, count = [], 0
-            held.append(table)
-            count += table.num_rows
-            done = 0
-            while count - done >= size:
-                held = [pa.concat_tables(held)]
-                yield held[0].slice(done, size)
-                done, size = done + size, min(2 * size, rows)
-            if done:
-                held, count = [held[0].slice(done)], count - done
-            if count and self.source.waiting():
-                yield pa.concat_tables(held)
-                held, count, size = [], 0, min(2 * size, rows)
-        if count:
-            yield pa.concat_tables(held)
+            if held.num_rows and table.schema != held.schema:  # later rows of a pipe, another file
+                yield held
+                held = table
+            else:
+                held = pa.concat_tables([held, table]) if held.num_rows else table
+            while held.num_rows >= size:
+                yield held.slice(0, size)
+                held, size = held.slice(size), min(2 * size, rows)
+            if held.num_rows and self.source.waiting():
+                yield held
+                held, size = held.slice(held.num_rows), min(2 * size, rows)
+        if held.num_rows:
+            yield held
 
 
 class ReadOptions(TypedDict, total=False):
@@ -327,3 +323,12 @@ def read_table(
     opened.take()
     stream = TextStream(opened, **options)
     return stream.whole(), list(stream.notes)
+
+
+def sample() -> Corpus:
+    """The support messages that come with the package; its authors wrote them.
+
+    They have the columns id, date, channel, message and theme.
+    """
+    with resources.as_file(resources.files("coterie") / "sample" / "support.csv") as path:
+        return read_corpus(path, text_column="message", id_column="id")

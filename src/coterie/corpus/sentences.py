@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from coterie.corpus.corpus import Corpus, build, clean_text, value_to_text
+from coterie.corpus.corpus import Corpus, build, clean_text, combine, value_to_text
 
 # After a sentence: its last mark with closing quotes, then blanks; or a line break.
 END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])|\s*[\r\n\u2028\u2029]+\s*")
@@ -17,7 +17,7 @@ ABBREVIATION = re.compile(
     r"|bzw|ca|z\.b|u\.a|usw|p\.ej|sr|sra|m|mme)\.$",
     re.IGNORECASE,
 )
-FEWEST = 3  # words; fewer belong to the sentence beside them
+SENTENCE_WORDS = 3  # at least; fewer belong to the sentence beside them
 
 
 def split_sentences(text: str) -> list[str]:
@@ -54,7 +54,9 @@ def split_sentences(text: str) -> list[str]:
 
 def _is_long(text: str) -> bool:
     """Whether there are enough words; scripts without blanks have a word per few characters."""
-    return len(text.split()) >= FEWEST or (not text.isascii() and len(text) >= 4 * FEWEST)
+    return len(text.split()) >= SENTENCE_WORDS or (
+        not text.isascii() and len(text) >= 4 * SENTENCE_WORDS
+    )
 
 
 def split_corpus(corpus: Corpus) -> Corpus:
@@ -64,15 +66,12 @@ def split_corpus(corpus: Corpus) -> Corpus:
         for sentence in split_sentences(value_to_text(value) or "") or [""]:
             texts.append(sentence)
             rows.append(row)
-    name = "row"
-    while name in corpus.table.column_names:
-        name = f"coterie_{name}"
     table = corpus.table.take(pa.array(rows))
     place = table.column_names.index(corpus.text_column)
     table = table.set_column(place, corpus.text_column, pa.array(texts, pa.string()))
-    numbers = pa.array([row + 1 for row in rows], pa.int64())
-    whole = build(table.append_column(name, numbers), corpus.text_column)
-    split = {"rows": len(corpus), "column": name}
+    table = combine(table, {"row": [row + 1 for row in rows]})
+    whole = build(table, corpus.text_column)
+    split = {"rows": len(corpus), "column": table.column_names[-1]}
     return replace(whole, id_column=corpus.id_column, masked=corpus.masked, split=split)
 
 

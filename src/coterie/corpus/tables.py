@@ -6,6 +6,7 @@ Parquet, Arrow and databases are read in parts of bounded size, a sheet as a who
 from __future__ import annotations
 
 import io
+import re
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
@@ -74,7 +75,7 @@ def _arrow_errors(source: Source, format: str) -> Iterator[BinaryIO]:
         with source.open_anywhere() as file:
             yield file
     except (pa.ArrowException, OSError) as error:  # a broken footer is an OSError
-        raise damaged(source.name, KINDS[format].article, error) from error
+        raise damaged(source.name, KINDS[format].name, error) from error
 
 
 def _parquet_file(file: BinaryIO, name: str) -> Any:
@@ -93,21 +94,12 @@ def _check_texts(table: pa.Table, name: str, before: int) -> None:
         try:
             values.validate(full=True)
         except pa.ArrowInvalid as error:
-            row = next((i for i, cell in enumerate(values, 1) if not _is_text(cell)), 0)
+            row = re.search(r"index (\d+)", str(error))
             raise DataError(
-                f"{name}: the column {column!r} has a text in row {before + row} that is not "
-                f"UTF-8; write the file again with texts in UTF-8 ({error})."
+                f"{name}: the column {column!r} has a text in row "
+                f"{before + int(row[1]) + 1 if row else '?'} that is not UTF-8; write the file "
+                f"again with texts in UTF-8 ({error})."
             ) from error
-
-
-def _is_text(cell: pa.Scalar) -> bool:
-    try:
-        cell.as_py()
-    except UnicodeDecodeError:
-        return False
-    except (ValueError, OverflowError):
-        pass
-    return True
 
 
 def read_sheet(

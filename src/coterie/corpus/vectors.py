@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie._types import Floats
-from coterie.corpus.corpus import check_column
+from coterie.corpus.corpus import cell_values, check_column
 from coterie.corpus.read import read_table
 from coterie.errors import DataError, UsageError
 
@@ -55,19 +55,20 @@ class VectorRows:
         """Vectors of the rows of a table, of which ``first`` come before; zeros without a text."""
         if self.column is not None:
             check_column(table, self.column, "vectors")
-            found = _matrix(table.column(self.column).to_pylist(), self.name, first, texts)
+            found = _matrix(table.column(self.column))
         else:
-            found = np.asarray(self._array[first : first + len(texts)], dtype=np.float32)
+            found = np.array(self._array[first : first + len(texts)], dtype=np.float32)
             if len(found) < len(texts):
                 self.check_rows(first + len(texts))
         self._width = self._width or found.shape[1]
-        bad = ~np.isfinite(found).all(axis=1) & np.array([text != "" for text in texts], dtype=bool)
+        filled = np.array([text != "" for text in texts], dtype=bool)
+        bad = filled & ~np.isfinite(found).all(axis=1)
         if found.shape[1] != self._width or bad.any():
-            row = first + (int(bad.argmax()) if bad.any() else 0) + 1
             raise DataError(
-                f"`vectors`: {self.name}, row {row} is not a list of {self._width:,} finite "
-                "numbers; mend or remove it."
+                f"`vectors`: {self.name}, row {first + int(bad.argmax()) + 1} is not a list of "
+                f"{self._width:,} finite numbers; mend or remove it."
             )
+        found[~filled] = 0
         return found
 
     def without(self, table: pa.Table) -> pa.Table:
@@ -79,17 +80,12 @@ class VectorRows:
 def _as_matrix(given: object, name: str) -> Any:
     try:
         array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"`vectors`: {name} should be numbers of shape (rows, width), got rows of several "
-            "lengths."
-        ) from error
-    if array.ndim != 2 or not array.shape[1] or array.dtype.kind not in "fiu":
-        raise DataError(
-            f"`vectors`: {name} should be numbers of shape (rows, width), got {array.dtype} "
-            f"{array.shape}."
-        )
-    return array
+        shape = f"{array.dtype} {array.shape}"
+        if array.ndim == 2 and array.shape[1] and array.dtype.kind in "fiu":
+            return array
+    except (TypeError, ValueError):
+        shape = "rows of several lengths"
+    raise DataError(f"`vectors`: {name} should be numbers of shape (rows, width), got {shape}.")
 
 
 def _read_numpy(path: Path) -> Any:
@@ -109,47 +105,31 @@ def _read_numpy(path: Path) -> Any:
 def _read_column(path: Path) -> Floats:
     """The one column of a table that holds lists of numbers."""
     table, _ = read_table(path)
-    lists = [f.name for f in table.schema if _is_list(f.type) or pa.types.is_string(f.type)]
-    kept = [name for name in lists if _begins_with_vector(table.column(name))]
-    if len(kept) != 1:
+    lists = [column for column in table.columns if _matrix(column.drop_null()[:1]).shape[1]]
+    if len(lists) != 1:
         raise UsageError(
             f"`vectors`: {path} should have one column with lists of numbers (columns: "
             f"{', '.join(table.column_names)})."
         )
-    cells = table.column(kept[0]).to_pylist()
-    return _matrix(cells, str(path), 0, ["-"] * len(cells))
+    return _matrix(lists[0])
 
 
-def _begins_with_vector(column: pa.ChunkedArray) -> bool:
-    first = next((cell.as_py() for cell in column if cell.is_valid), None)
-    return first is not None and _numbers(first) is not None
+def _matrix(column: pa.ChunkedArray) -> Floats:
+    """Lists, or their JSON, as a matrix; what is none, or of another length, is not a number."""
+    rows = [_numbers(cell) for cell in cell_values(column)]
+    width = next((len(row) for row in rows if len(row)), 0)
+    found = np.full((len(rows), width), np.nan, dtype=np.float32)
+    for i, row in enumerate(rows):
+        if len(row) == width:
+            found[i] = row
+    return found
 
 
-def _matrix(cells: list[Any], name: str, first: int, texts: list[str]) -> Floats:
-    """Lists, or their JSON, as a matrix; rows without a text may have none."""
-    rows = [_numbers(cell) for cell in cells]
-    width = next((len(row) for row in rows if row is not None), 0)
-    for i, (row, text) in enumerate(zip(rows, texts, strict=True)):
-        if (row is None and text) or (row is not None and len(row) != width):
-            raise DataError(
-                f"`vectors`: {name}, row {first + i + 1} is not a list of {width:,} finite "
-                "numbers; mend or remove it."
-            )
-    nothing = np.zeros(width, dtype=np.float32)
-    return np.stack([nothing if row is None else row for row in rows]).astype(np.float32)
-
-
-def _numbers(cell: object) -> Floats | None:
-    """The numbers of a cell; None if there are none."""
+def _numbers(cell: object) -> Floats:
+    """The numbers of a cell; none if it is not a list of them."""
     try:
         values = json.loads(cell) if isinstance(cell, str) else cell
         row = np.asarray(values, dtype=np.float32)
     except (ValueError, TypeError):
-        return None
-    return row if row.ndim == 1 and len(row) else None
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
+        row = np.empty(0, dtype=np.float32)
+    return row if row.ndim == 1 else np.empty(0, dtype=np.float32)

@@ -33,7 +33,7 @@ import pyarrow as pa
 
 from coterie._files import append, atomic_path, is_locked, open_own, take_lock
 from coterie._validation import need
-from coterie.corpus.corpus import cell_values, value_to_text
+from coterie.corpus.corpus import cell_values, combine, value_to_text
 from coterie.corpus.jsonlines import RAW, to_json, try_json
 from coterie.errors import DataError, UsageError
 
@@ -128,50 +128,21 @@ def write_stream(
             record = dict(zip(whole.column_names, row, strict=True))
             file.write(to_json(record) + "\n")
         return
-    writer = CsvWriter(file, "\t" if format == "tsv" else ",")
-    if header:
-        writer.writerow(whole.column_names)
-    for row in zip(*columns, strict=True):
-        writer.writerow([value_to_text(value) for value in row])
+    rows = ([value_to_text(value) for value in row] for row in zip(*columns, strict=True))
+    first = [whole.column_names] if header else []
+    write_csv(file, chain(first, rows), "\t" if format == "tsv" else ",")
 
 
-class CsvWriter:
-    """Python's writer of CSV, with quotes around cells that hold a carriage return, too.
+def write_csv(file: TextIO, rows: Iterable[Sequence[str]], delimiter: str = ",") -> None:
+    """Write rows of texts as CSV.
 
-    Before Python 3.13 it leaves them bare where lines end in a new line, and readers take them for
-    the end of a row.
+    Before Python 3.13 its writer leaves a carriage return bare, which readers take for the end of
+    a row. So all cells of a row that has one are quoted.
     """
-
-    def __init__(self, file: TextIO, delimiter: str = ",") -> None:
-        self._file, self._delimiter = file, delimiter
-        self._plain = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-
-    def writerow(self, row: Iterable[str]) -> None:
-        """Write one row of texts."""
-        cells = list(row)
-        if not any("\r" in cell for cell in cells):
-            self._plain.writerow(cells)
-            return
-        line = io.StringIO(newline="")
-        csv.writer(line, delimiter=self._delimiter, lineterminator="\r\n").writerow(cells)
-        self._file.write(line.getvalue().removesuffix("\r\n") + "\n")
-
-    def writerows(self, rows: Iterable[Iterable[str]]) -> None:
-        """Write rows of texts."""
-        for row in rows:
-            self.writerow(row)
-
-
-def combine(table: pa.Table, extra: Mapping[str, Sequence[Any]] | pa.Table) -> pa.Table:
-    """The table with the new columns behind its own."""
-    if not isinstance(extra, pa.Table):
-        extra = pa.table({name: pa.array(list(values)) for name, values in extra.items()})
-    for kind, column in zip(extra.schema, extra.columns, strict=True):
-        free = kind.name
-        while free in table.column_names:
-            free = f"coterie_{free}"
-        table = table.append_column(kind.with_name(free), column)
-    return table
+    plain = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    quoted = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for row in rows:
+        (quoted if any("\r" in cell for cell in row) else plain).writerow(row)
 
 
 def bare_name(column: str) -> str:
@@ -496,27 +467,23 @@ class GrowingTable:
         append(self.record, json.dumps(entry).encode() + b"\n")
 
     def _go_on(self, file: IO[bytes]) -> list[dict[str, Any]]:
-        """Go behind the last part that is in the file as it was written; the record up to there."""
-        entries = read_record(self.record)
-        kept = [entry for entry in entries if "made_from" in entry][:1]
-        for entry in (entry for entry in entries if "rows" in entry):
-            digest = self._written.copy()
-            while block := file.read(min(BLOCK, entry["bytes"] - file.tell())):
-                digest.update(block)
-            if digest.hexdigest() != entry["written"]:
-                if not self.rows and file.tell() == entry["bytes"]:
-                    raise DataError(
-                        f"--resume: {self.partial} was changed since coterie wrote it. Move it "
-                        "to start again."
-                    )
-                break
-            self._written, self.rows, self._end = digest, entry["rows"], entry["bytes"]
-            kept.append(entry)
-        file.seek(self._end)
-        if not self.rows:
+        """Go behind the last part that is whole in the file; returns the record up to there."""
+        entries, size = read_record(self.record), file.seek(0, io.SEEK_END)
+        while entries and entries[-1].get("bytes", size + 1) > size:
+            entries.pop()
+        file.seek(0)
+        if not entries:
             return []
-        self._known = {**kept[0], **kept[-1]}
-        return kept
+        self._known = {**entries[0], **entries[-1]}
+        self.rows, self._end = self._known["rows"], self._known["bytes"]
+        while block := file.read(min(BLOCK, self._end - file.tell())):
+            self._written.update(block)
+        if self._written.hexdigest() != self._known["written"]:
+            raise DataError(
+                f"--resume: {self.partial} was changed since coterie wrote it. Move it to start "
+                "again."
+            )
+        return entries
 
     def _write_parquet(self, whole: pa.Table) -> None:
         import pyarrow.parquet

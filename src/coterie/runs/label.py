@@ -20,14 +20,13 @@ from coterie._types import Bools, Floats, Ints
 from coterie.base import TextClusterer
 from coterie.base.outliers import Assessed
 from coterie.corpus import LargeTable, Note, TextStream
-from coterie.corpus.corpus import CHUNK_ROWS, no_words
+from coterie.corpus.corpus import CHUNK_ROWS, combine, no_words
 from coterie.corpus.read import ColumnOptions
 from coterie.corpus.source import file_of
 from coterie.corpus.vectors import VectorRows
 from coterie.corpus.write import (
     GrowingTable,
     Sheet,
-    combine,
     table_rows,
     write_stream,
     write_workbook,

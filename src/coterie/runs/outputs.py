@@ -162,6 +162,6 @@ def _columns(path: Path) -> set[str]:
     from coterie.corpus import TextStream
 
     try:
-        return set(next(TextStream(path).tables(1)).column_names)
+        return set(next(TextStream(path).tables()).column_names)
     except (CoterieError, OSError, StopIteration):
         return set()

@@ -23,7 +23,8 @@ from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.clustering import Clustering, describe_rows, write, write_clusters
 from coterie.corpus import Chunk, Corpus, LargeTable, write_rows
-from coterie.corpus.write import GrowingTable, combine, record_path, table_rows
+from coterie.corpus.corpus import combine
+from coterie.corpus.write import GrowingTable, record_path, table_rows
 from coterie.description import Cluster, describe_numbered, names_by_number
 from coterie.description.tally import Tally
 from coterie.exports import write_clusters as cluster_workbook

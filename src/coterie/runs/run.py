@@ -16,7 +16,7 @@ from coterie._folders import held, mend_folder, one_state
 from coterie._validation import check_path, checked
 from coterie.base import TextClusterer
 from coterie.corpus import make_corpus
-from coterie.corpus.write import combine
+from coterie.corpus.corpus import combine
 from coterie.description import Cluster
 from coterie.errors import UsageError, counted
 from coterie.exports import Exported, export_run, sentence_rows, write_page
