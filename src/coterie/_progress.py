@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from coterie._ranks import is_first
 
@@ -25,9 +25,8 @@ def say(message: str) -> None:
     sys.stderr.flush()
 
 
-@runtime_checkable
-class Progress(Protocol):
-    """Receives the start, the advance and the end of one piece of work at a time."""
+class Progress:
+    """Receives the start, the advance and the end of one piece of work at a time; says nothing."""
 
     def start(self, name: str, total: int, done: int = 0) -> None:
         """Begin work of ``total`` units, ``done`` of which an earlier run did."""
@@ -39,17 +38,10 @@ class Progress(Protocol):
         """End the piece of work."""
 
 
-class Silent:
-    """Says nothing."""
-
-    def start(self, name: str, total: int, done: int = 0) -> None: ...
-
-    def advance(self, done: int, values: Mapping[str, float] | None = None) -> None: ...
-
-    def stop(self) -> None: ...
+Silent = Progress
 
 
-class Lines:
+class Lines(Progress):
     """Plain lines on stderr, at most one every ``every`` seconds, for logs and pipes."""
 
     def __init__(self, every: float = 5.0) -> None:
@@ -67,18 +59,14 @@ class Lines:
         if now - self.said >= self.every:
             self.said = now
             left = (now - self.begun) / max(done - self.first, 1) * (self.total - done)
-            self._say(f"{self.name} {done}/{self.total}{self.values}, {left:.0f} s left")
+            say(f"{self.name} {done}/{self.total}{self.values}, {left:.0f} s left")
 
     def stop(self) -> None:
         spent = time.monotonic() - self.begun
-        self._say(f"{self.name} {self.done}/{self.total}{self.values}, took {spent:.1f} s")
-
-    def _say(self, line: str) -> None:
-        sys.stderr.write(line + "\n")
-        sys.stderr.flush()
+        say(f"{self.name} {self.done}/{self.total}{self.values}, took {spent:.1f} s")
 
 
-class Bar:
+class Bar(Progress):
     """A rich progress bar on stderr with stage, loss terms, time spent and time left."""
 
     def __init__(self) -> None:

@@ -32,17 +32,10 @@ KINDS = {"examples": "typical", "diverse": "whole range", "borderline": "close c
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written.
-
-    Attributes
-    ----------
-    files : list of Path
-    notes : list of str
-        What Excel could not hold, in sentences.
-    """
+    """What was written."""
 
     files: list[Path]
-    notes: list[str]
+    notes: list[str]  # what Excel could not hold, in sentences
 
 
 @checked
@@ -92,22 +85,27 @@ def write_exports(
     run: Path, wanted: Sequence[str], *, texts: bool = True, out: Path | None = None
 ) -> Exported:
     """Write the files of :func:`export_run` into a folder that nobody else reads or writes now."""
-    target, ending = out or run, "" if texts else "-no-texts"
-    found = RunFiles(run)
+    target, found = out or run, RunFiles(run)
     table = found.table if texts else _without_texts(found)
     files: list[Path] = []
     notes: list[str] = []
-    for name in dict.fromkeys(wanted):
-        if name == "csv":
-            files.append(target / f"assignments{ending or '-spreadsheet'}.csv")
+    for form in dict.fromkeys(wanted):
+        files.append(target / _table_name(form, texts))
+        if form == "csv":
             _write_guarded(files[-1], table)
             continue
-        files.append(target / f"assignments{ending}.{name}")
         notes += write_rows(files[-1], table, {})
-        if name == "xlsx":
-            files.append(target / f"clusters{ending}.xlsx")
+        if form == "xlsx":
+            files.append(target / f"clusters{'' if texts else '-no-texts'}.xlsx")
             notes += write_clusters(files[-1], found.clusters, found.hierarchy, texts=texts)
     return Exported(files, notes)
+
+
+def _table_name(form: str, texts: bool) -> str:
+    """What the table of a run is called; ``assignments.csv`` itself is no export."""
+    if not texts:
+        return f"assignments-no-texts.{form}"
+    return "assignments-spreadsheet.csv" if form == "csv" else f"assignments.{form}"
 
 
 def write_page(
@@ -130,14 +128,8 @@ def refresh(run: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) ->
     write_page(run, manifest, clusters)
     if (run / "report-no-texts.html").exists():
         write_page(run, manifest, clusters, texts=False)
-    for texts, ending in ((True, ""), (False, "-no-texts")):
-        forms = [
-            form
-            for form in ("xlsx", "parquet", "jsonl", "tsv")
-            if (run / f"assignments{ending}.{form}").exists()
-        ]
-        forms += ["csv"] if (run / f"assignments{ending or '-spreadsheet'}.csv").exists() else []
-        if forms:
+    for texts in (True, False):
+        if forms := [form for form in FORMATS if (run / _table_name(form, texts)).exists()]:
             write_exports(run, forms, texts=texts)
 
 

@@ -63,24 +63,15 @@ def option(
     return field(default=default, metadata=about)
 
 
-def read_number(said: str) -> int | Literal["auto"]:
-    """The number of clusters as it was typed."""
-    if said.strip().lower() == "auto":
-        return "auto"
+def read_number(said: str) -> Any:
+    """A number of clusters as it was typed; what is no number is left for the check."""
     number = whole_number(said.strip())
-    if not number:
-        raise UsageError(
-            f"--clusters should be a whole number from 1 on, or auto; got {said!r:.80}."
-        )
-    return number
+    return said.strip().lower() if number is None else number
 
 
-def read_levels(said: str) -> tuple[int, ...]:
+def read_levels(said: str) -> tuple[Any, ...]:
     """``"5,20,80"`` as numbers."""
-    levels = tuple(whole_number(part.strip()) or 0 for part in said.split(","))
-    if not all(levels):
-        raise UsageError(f"--levels {said}: expected whole numbers from 1 on, such as 5,20,80.")
-    return levels
+    return tuple(map(read_number, said.split(",")))
 
 
 def read_formats(said: str, name: str = "write") -> tuple[str, ...]:
@@ -270,8 +261,7 @@ class Options(Reading):
     @property
     def guided(self) -> bool:
         """Whether themes, labels or constraints are given."""
-        given = (self.themes, self.labels, self.must_link, self.cannot_link, self.constraints)
-        return any(value is not None for value in given)
+        return any(name != "only_known" for name in self.steered)
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -289,8 +279,8 @@ class Options(Reading):
             check_integer("levels", level)
         if any(a >= b for a, b in pairwise(self.levels)):
             raise UsageError(
-                f"`levels` {_listed(self.levels)}: the numbers do not increase; name the levels "
-                "coarse to fine, such as 5,20,80."
+                f"`levels` {','.join(map(str, self.levels))}: the numbers do not increase; name "
+                "the levels coarse to fine, such as 5,20,80."
             )
         if self.write:
             from coterie.corpus.write import FORMATS, check_excel
@@ -335,15 +325,11 @@ class Options(Reading):
         from coterie.methods import METHODS
 
         recipe = METHODS[check_choice("method", self.method, METHODS)]
-        if self.effort is not None and not hasattr(recipe.cls, "effort"):
-            raise UsageError(f"`effort` is for the method 'auto', not for {self.method!r}.")
-        if self.views is not None and not hasattr(recipe.cls, "views"):
-            raise UsageError(
-                f"`views`: the method {self.method!r} trains nothing and takes no views."
-            )
-        given: dict[str, Any] = {"encoder": self.encoder, "views": self.views}
-        given["effort"] = self.effort
+        given = {name: getattr(self, name) for name in ("encoder", "views", "effort")}
         given = {name: value for name, value in given.items() if value is not None}
+        for name in given:
+            if not hasattr(recipe.cls, name):
+                raise UsageError(f"`{name}`: the method {self.method!r} does not take it.")
         given |= {"random_state": self.seed, "device": self.device, "verbose": self.verbose}
         return recipe.make(n_clusters, self.preset, **{**given, **self.settings})
 
@@ -387,7 +373,7 @@ class Options(Reading):
             told_apart = count_distinct()
             read = " as the encoder reads them" if told_apart < distinct else ""
             distinct = told_apart
-        levels = _listed(self.levels)
+        levels = ",".join(map(str, self.levels))
         if finest > distinct:
             raise UsageError(
                 f"`levels` {levels}: {finest:,} clusters asked for, but there are only "
@@ -420,10 +406,6 @@ def _as_list(name: str, given: object) -> Sequence[Any]:
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
         raise wrong_kind(name, given, f"a list, such as {LISTS[name]}")
     return list(given)
-
-
-def _listed(levels: Sequence[int]) -> str:
-    return ",".join(map(str, levels))
 
 
 def flags() -> dict[str, str]:

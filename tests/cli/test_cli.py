@@ -186,7 +186,7 @@ def test_without_a_number_one_is_found_and_explained(tickets: Path, tmp_path: Pa
     assert choice["reason"] in manifest["summary"] and choice["reason"] in result.output
     refused = run("cluster", tickets, "--method", "kmeans", "--effort", "quick", "-k", "3",
                   "--out", str(tmp_path / "p"), code=2)  # fmt: skip
-    assert says(refused.output, "is for the method")
+    assert says(refused.output, "does not take it")
 
 
 def test_a_taken_folder_is_refused_before_any_work(tickets: Path, tmp_path: Path) -> None:

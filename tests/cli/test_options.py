@@ -61,9 +61,9 @@ def test_levels_count_texts_as_fitting_does(texts: Path) -> None:
         ("-k ²", "--clusters", "--clusters should"),
         ("-k ٣", "--clusters", "--clusters should"),
         (f"-k {HUGE}", "--clusters", "--clusters should"),
-        (f"--levels 5,{HUGE}", "--levels", "expected whole"),
-        ("--levels 2,x", "--levels", "expected whole"),
-        ("--levels 0,3", "--levels", "expected whole"),
+        (f"--levels 5,{HUGE}", "--levels", "should be an integer"),
+        ("--levels 2,x", "--levels", "should be an integer"),
+        ("--levels 0,3", "--levels", "should be an integer"),
         ("--levels 5,5", "--levels", "the numbers do"),
         ("--levels 2,20 -k 10", "--levels", "clusters, more than"),
         ("-k 3 --max-outliers lots", "--max-outliers", "should be a share"),
@@ -84,7 +84,7 @@ def test_levels_count_texts_as_fitting_does(texts: Path) -> None:
         ("-k 3 --preset x", "--preset", "should be one of"),
         ("-k 3 --device mps", "--device", "should be auto, cpu"),
         ("-k 3 --device cuda:99", "--device cuda:99", "torch sees no CUDA"),
-        ("-k 3 -m ward --views x.csv", "--views", "trains nothing and"),
+        ("-k 3 -m ward --views x.csv", "--views", "does not take it"),
     ],
 )
 def test_messages_speak_of_options(texts: Path, options: str, named: str, key: str) -> None:

@@ -124,25 +124,24 @@ def test_tree_and_outliers_in_a_browser(visit: Callable[..., Any], tmp_path: Pat
     data = ReportData("t", [], leaves, points=points, levels=levels,
                       outliers=Outliers(1, 0.1, [hostile]))  # fmt: skip
     write_report(tmp_path / "p.html", data)
-    for more in ({}, {"width": 400, "height": 850, "phone": True}):
+    for more in ({}, {"width": 400, "height": 850, "is_mobile": True}):
         page = visit(tmp_path / "p.html", **more)
-        assert page.eval("document.documentElement.scrollWidth <= innerWidth")
-        assert page.eval("typeof window.hacked") == "undefined"
-        assert page.eval("document.querySelectorAll('img').length") == 0
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate("typeof window.hacked") == "undefined"
+        assert page.evaluate("document.querySelectorAll('img').length") == 0
         parts = "[...document.querySelectorAll('.tree details')]"
-        assert page.eval(f"{parts}.map(d => d.open)") == [True, False, True]
-        page.eval(f"{parts}[1].querySelector('summary').focus()")
-        page.key("Enter")
-        assert page.eval(f"{parts}[1].open")
-        assert page.eval("[...document.querySelectorAll('.tree a')].map(a => a.hash)") == [
+        assert page.evaluate(f"{parts}.map(d => d.open)") == [True, False, True]
+        page.evaluate(f"{parts}[1].querySelector('summary').focus()")
+        page.keyboard.press("Enter")
+        assert page.evaluate(f"{parts}[1].open")
+        assert page.evaluate("[...document.querySelectorAll('.tree a')].map(a => a.hash)") == [
             "#cluster-0", "#cluster-1", "#cluster-2", "#cluster-4", "#cluster-3",
         ]  # fmt: skip
         assert "nearest to" in page.text(".outliers")
-        names = page.eval("[...document.querySelectorAll('#legend span')].map(x => x.textContent)")
-        assert names[-1] == "(none of these)"
-        page.eval("[...document.querySelectorAll('#legend button')].pop().click()")
+        assert page.locator("#legend span").all_text_contents()[-1] == "(none of these)"
+        page.evaluate("[...document.querySelectorAll('#legend button')].pop().click()")
         assert "1 text in “(none of these)”" in page.text("#focus-title")
-        assert page.troubles() == []
+        assert page.troubles == []
 
 
 def test_a_model_that_is_not_fitted_has_nothing_to_describe(tmp_path: Path) -> None:

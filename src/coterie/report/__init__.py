@@ -1,9 +1,6 @@
 """The page that shows a clustering: one HTML file, no network."""
 
-from coterie.report.folder import (
-    cluster_columns,
-    read_run,
-)
+from coterie.report.folder import cluster_columns, read_run
 from coterie.report.html import (
     Branch,
     Outlier,

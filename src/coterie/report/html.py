@@ -14,6 +14,7 @@ from typing import Any
 
 from coterie._files import write_text
 from coterie.description import Cluster
+from coterie.drift import Drift
 from coterie.report.page import COLORS, SHAPES, asset, render_page
 from coterie.report.points import Points, pack, safe_json, visible
 from coterie.report.points import shorten as shorten  # cut texts are cut alike everywhere
@@ -22,33 +23,18 @@ from coterie.report.quality import Figure
 
 @dataclass(frozen=True)
 class Branch:
-    """A cluster with those of the next finer level that it holds.
-
-    Attributes
-    ----------
-    cluster : Cluster
-    children : list of Branch
-        The largest first; empty for clusters of the finest level.
-    leaf : bool
-        Whether the cluster is one of the clustering itself, not of a coarser level.
-    """
+    """A cluster with those of the next finer level that it holds."""
 
     cluster: Cluster
-    children: list[Branch] = field(default_factory=list)
-    leaf: bool = False
+    children: list[Branch] = field(default_factory=list)  # the largest first
+    leaf: bool = False  # whether it is of the clustering itself, not of a coarser level
 
 
 def cluster_tree(levels: Sequence[Sequence[Cluster]], clusters: Sequence[Cluster]) -> list[Branch]:
     """Branches of the coarsest level, the largest first.
 
-    A cluster that is the same on several levels is in the tree once, as that of the finest.
-
-    Parameters
-    ----------
-    levels : sequence of sequences of Cluster
-        Coarse to fine, without the clustering itself.
-    clusters : sequence of Cluster
-        The clustering, with parents.
+    ``levels`` are coarse to fine, without the clustering itself. A cluster that is the same on
+    several levels is in the tree once, as that of the finest.
     """
     below = [Branch(cluster, leaf=True) for cluster in clusters if cluster.size]
     for level in reversed(levels):
@@ -68,7 +54,11 @@ def _joined(cluster: Cluster, children: list[Branch]) -> Branch:
 
 
 def _sorted(branches: list[Branch]) -> list[Branch]:
-    return sorted(branches, key=lambda branch: (-branch.cluster.size, branch.cluster.id))
+    return sorted(branches, key=lambda branch: _by_size(branch.cluster))
+
+
+def _by_size(cluster: Cluster) -> tuple[int, int]:
+    return -cluster.size, cluster.id
 
 
 # Of outliers: a thin cross.
@@ -79,6 +69,7 @@ ODD = (
 BROAD_THEME = "broad theme"  # column of the points
 UNFOLDED = 60  # clusters of the second level that the tree shows at once
 SHOWN = 20  # outliers on the page; the table has all
+STRANGE = 30  # texts that fit nowhere, on the page of an update
 
 
 @dataclass(frozen=True)
@@ -113,54 +104,23 @@ class Outliers:
 
 @dataclass(frozen=True)
 class ReportData:
-    """Everything the page shows; what is empty is left out.
-
-    Attributes
-    ----------
-    title : str
-    summary : list of str
-        Plain sentences for the top of the page.
-    clusters : sequence of Cluster
-    notes : list of str
-        What reading the data noticed.
-    settings : dict
-        Method, parameters, versions and the like, shown as they are.
-    quality : sequence of Figure
-    next_steps : list of str
-        What the reader may do now.
-    points : Points, optional
-        Texts on the map; without them the page has no script at all.
-    levels : sequence of sequences of Cluster
-        Coarser levels above the clusters, coarse to fine, where there is a hierarchy.
-    themes : bool
-        Whether the one level are broad themes: the page begins with them.
-    outliers : Outliers, optional
-        None where no text may be one.
-    new : collection of int
-        Clusters that the last update has added.
-    stability : mapping, optional
-        What ``coterie stability`` found; None where it was not asked.
-    timeline : mapping, optional
-        What ``coterie timeline`` found; None where it was not asked.
-    given : collection of int
-        Clusters that are themes or classes which the user named.
-    """
+    """Everything the page shows; what is empty is left out."""
 
     title: str
     summary: list[str]
     clusters: Sequence[Cluster]
-    notes: list[str] = field(default_factory=list)
-    settings: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)  # what reading the data noticed
+    settings: dict[str, Any] = field(default_factory=dict)  # method, versions, ..., as they are
     quality: Sequence[Figure] = ()
-    next_steps: list[str] = field(default_factory=list)
-    points: Points | None = None
-    levels: Sequence[Sequence[Cluster]] = ()
-    themes: bool = False
-    outliers: Outliers | None = None
-    new: Collection[int] = ()
-    stability: Mapping[str, Any] | None = None
-    timeline: Mapping[str, Any] | None = None
-    given: Collection[int] = ()
+    next_steps: list[str] = field(default_factory=list)  # what the reader may do now
+    points: Points | None = None  # on the map; without them the page has no script at all
+    levels: Sequence[Sequence[Cluster]] = ()  # above the clusters, coarse to fine
+    themes: bool = False  # whether the one level are broad themes: the page begins with them
+    outliers: Outliers | None = None  # None where no text may be one
+    new: Collection[int] = ()  # clusters that the last update has added
+    stability: Mapping[str, Any] | None = None  # what coterie stability found
+    timeline: Mapping[str, Any] | None = None  # what coterie timeline found
+    given: Collection[int] = ()  # clusters that are themes or classes which the user named
 
 
 def without_texts(data: ReportData) -> ReportData:
@@ -241,13 +201,22 @@ def pack_tree(branches: Sequence[Branch], clusters: Sequence[Cluster]) -> list[d
     return out
 
 
-def _by_size(cluster: Cluster) -> tuple[int, int]:
-    return -cluster.size, cluster.id
-
-
 def write_report(path: str | Path, data: ReportData) -> None:
     """Write the page, whole or not at all."""
     write_text(Path(path), render(data))
+
+
+def write_changes(
+    path: Path,
+    title: str,
+    sentences: Sequence[str],
+    drift: Drift,
+    new: Sequence[Cluster] = (),
+    strange: Sequence[str] = (),
+) -> None:
+    """Write what an update changed: new clusters, shares before and now, texts that fit nowhere."""
+    shown: dict[str, Any] = {"title": title, "sentences": sentences, "drift": drift, "new": new}
+    write_text(path, render_page("changes.html", strange=strange[:STRANGE], **shown))
 
 
 def _moves(timeline: Mapping[str, Any] | None) -> list[tuple[int, str, list[Mapping[str, Any]]]]:

@@ -31,36 +31,18 @@ STEERING = re.compile(r"[\x80-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\u
 
 @dataclass(frozen=True)
 class Points:
-    """Texts on the map, one entry per text in every list.
+    """Texts on the map, one entry per text in every list."""
 
-    Attributes
-    ----------
-    x, y : sequence of int
-        From 0 to ``layout.SIDE``.
-    rows : sequence of int
-        Rows of the input, counted from one.
-    clusters : sequence of int
-    confidence : sequence of float
-    texts : sequence of str or None
-        None keeps the texts off the page.
-    columns : mapping of str to sequence of str
-        Category columns to colour by.
-    total : int
-        Texts with a cluster, on the map or not.
-    layout : {"neighbors", "discs"}
-    density : sequence of int or None
-        Texts in each of 128 x 128 cells of the map, row by row, where not all are on it.
-    """
-
-    x: Sequence[int]
+    x: Sequence[int]  # from 0 to layout.SIDE
     y: Sequence[int]
-    rows: Sequence[int]
+    rows: Sequence[int]  # of the input, counted from one
     clusters: Sequence[int]
     confidence: Sequence[float]
-    texts: Sequence[str] | None = None
-    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    total: int = 0
-    layout: str = "neighbors"
+    texts: Sequence[str] | None = None  # None keeps the texts off the page
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)  # categories to colour by
+    total: int = 0  # texts with a cluster, on the map or not
+    layout: str = "neighbors"  # or "discs"
+    # Texts in each of 128 x 128 cells of the map, row by row, where not all are on it.
     density: Sequence[int] | None = None
 
     def held(self) -> Ints | None:

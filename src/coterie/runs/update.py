@@ -45,8 +45,8 @@ from coterie.masking import Masker, masked_sentence
 from coterie.novelty import THEME_TEXTS, Placement, n_directions, place_new
 from coterie.options import Options
 from coterie.outliers import choose_rows
-from coterie.report.changes import write_changes
 from coterie.report.folder import make_map
+from coterie.report.html import write_changes
 from coterie.run_files import result_columns, with_types
 from coterie.runs.folder import now
 from coterie.runs.guide import kept_guidance
