@@ -11,10 +11,11 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,6 @@ ENTRIES = 2_000  # files and folders in a model
 RUN_ENTRIES = 100_000  # the same in a run, which keeps what edits replaced
 DEPTH = 8
 LARGEST = 1e300  # a finite number
-HIGHEST = 1 << 53  # counts and labels are below; seeds may be larger
 SUFFIXES = {".json", ".safetensors", ".txt", ".model", ".md", ".jinja", ".jsonl", ".html", ".csv"}
 MODULES = re.compile(
     r"sentence_transformers(\.[a-z_]\w*)*\."
@@ -221,22 +221,32 @@ def _needs(data: bytes) -> int:
     return 90 * (data.count(b"[") + data.count(b"{")) + 40 * data.count(b",") + len(data)
 
 
-class Count:
-    """In a shape: a whole number from 0 on."""
+@dataclass(frozen=True)
+class Kind:
+    """In a shape: a value that is no list and no mapping."""
+
+    said: str  # in messages
+    fits: Callable[[Any], bool]
 
 
-class ClusterId:
-    """In a shape: the number of a cluster. Tables have a column for each, so they are bounded."""
-
-    HIGHEST: ClassVar[int] = 1_000_000
+def _whole(said: str, low: int, high: int) -> Kind:
+    return Kind(said, lambda value: type(value) is int and low <= value < high)
 
 
-class Label:
-    """In a shape: the number of a cluster, or -1 for none."""
-
-
-class Real:
-    """In a shape: a number, which may be infinite or not a number."""
+HIGHEST_ID = 1_000_000  # of a cluster: tables have a column for each
+Count = _whole("a whole number from 0 on", 0, 1 << 53)
+ClusterId = _whole("the number of a cluster", 0, HIGHEST_ID)
+Label = _whole("the number of a cluster or -1", -1, HIGHEST_ID)
+Real = Kind("a number", lambda value: type(value) in (int, float))  # also infinite, or none at all
+KINDS = {
+    str: Kind("a text", lambda value: type(value) is str),
+    int: _whole("a whole number", -1 << 63, 1 << 64),
+    float: Kind("a number", lambda value: Real.fits(value) and abs(value) < LARGEST),
+    bool: Kind("true or false", lambda value: type(value) is bool),
+    dict: Kind("a mapping", lambda value: type(value) is dict),
+    list: Kind("a list", lambda value: type(value) is list),
+    None: Kind("null", lambda value: value is None),
+}
 
 
 class Row:
@@ -244,27 +254,6 @@ class Row:
 
     def __init__(self, *shapes: Any) -> None:
         self.shapes = shapes
-
-
-KINDS = {
-    str: "a text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    dict: "a mapping",
-    list: "a list",
-    Count: "a whole number from 0 on",
-    Real: "a number",
-    ClusterId: "the number of a cluster",
-    Label: "the number of a cluster or -1",
-    None: "null",
-}
-RANGES = {
-    int: (-1 << 63, 1 << 64),
-    Count: (0, HIGHEST),
-    ClusterId: (0, ClusterId.HIGHEST),
-    Label: (-1, ClusterId.HIGHEST),
-}
 
 
 def check_shape(value: Any, shape: Any, where: str) -> Any:
@@ -275,70 +264,55 @@ def check_shape(value: Any, shape: Any, where: str) -> Any:
     value : object
         From JSON.
     shape : object
-        A type (``float`` takes any finite number); ``None`` for null; a list of one shape; a
-        :class:`Row`; a tuple of alternatives; or a mapping of keys to shapes, in which ``"key?"``
-        may be missing, and ``str`` or ``int`` stand for any key (that is written as a number).
+        A type (``float`` takes any finite number) or :class:`Kind`; ``None`` for null; a list of
+        one shape; a :class:`Row`; a tuple of alternatives; or a mapping of keys to shapes, in
+        which ``"key?"`` may be missing, and ``str`` or ``int`` stand for any key (that is written
+        as a number).
     where : str
         File and place, for messages.
     """
     if isinstance(shape, tuple):
-        return _check_either(value, shape, where)
+        for alternative in shape[:-1]:
+            with suppress(DataError):
+                return check_shape(value, alternative, where)
+        other = shape[-1] is None and value is not None  # what the message is about
+        return check_shape(value, shape[0 if other else -1], where)
     if isinstance(shape, (list, Row)):
-        _check_kind(value, list, where)
+        _check_kind(value, KINDS[list], where)
         shapes = shape.shapes if isinstance(shape, Row) else shape * len(value)
         if len(shapes) != len(value):
             raise DataError(f"{where} is damaged: it should have {len(shapes)} values.")
         for number, inner in enumerate(value):
             check_shape(inner, shapes[number], f"{where}[{number}]")
     elif isinstance(shape, dict):
-        _check_kind(value, dict, where)
-        _check_mapping(value, shape, where)
+        _check_kind(value, KINDS[dict], where)
+        for key, inner in shape.items():
+            for name in _keys(value, key, where):
+                check_shape(value[name], inner, f"{where}.{name[:60]}")
     else:
-        _check_kind(value, shape, where)
+        _check_kind(value, shape if isinstance(shape, Kind) else KINDS[shape], where)
     return value
 
 
-def _check_either(value: Any, shapes: tuple[Any, ...], where: str) -> Any:
-    for shape in shapes[:-1]:
-        with suppress(DataError):
-            return check_shape(value, shape, where)
-    if shapes[-1] is None and value is not None:  # the other one is what the message is about
-        return check_shape(value, shapes[0], where)
-    return check_shape(value, shapes[-1], where)
+def _keys(value: dict[str, Any], key: Any, where: str) -> list[str]:
+    """Keys of a mapping that a key of its shape stands for."""
+    if key is int:
+        for name in value:
+            if not (name.isascii() and name.isdigit() and len(name) < 16):
+                raise DataError(f"{where} is damaged: {name[:60]!r} should be a number.")
+    if key in (int, str):
+        return list(value)
+    name = key.removesuffix("?")
+    if name == key and name not in value:
+        raise DataError(f"{where} is damaged: {name!r} is missing.")
+    return [name] if name in value else []
 
 
-def _check_mapping(value: dict[str, Any], shape: Mapping[Any, Any], where: str) -> None:
-    for key, inner in shape.items():
-        if isinstance(key, type):
-            _check_all(value, key, inner, where)
-        elif (name := key.removesuffix("?")) in value:
-            check_shape(value[name], inner, f"{where}.{name}")
-        elif name == key:
-            raise DataError(f"{where} is damaged: {name!r} is missing.")
-
-
-def _check_all(value: dict[str, Any], kind: type, shape: Any, where: str) -> None:
-    for key, inner in value.items():
-        if kind is int and not (key.isascii() and key.isdigit() and len(key) < 16):
-            raise DataError(f"{where} is damaged: {key[:60]!r} should be a number.")
-        check_shape(inner, shape, f"{where}.{key[:60]}")
-
-
-def _check_kind(value: Any, kind: Any, where: str) -> None:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if kind is None:
-        good = value is None
-    elif kind in RANGES:
-        low, high = RANGES[kind]
-        good = number and isinstance(value, int) and low <= value < high
-    elif kind in (float, Real):
-        good = number and (kind is Real or abs(value) < LARGEST)
-    else:
-        good = isinstance(value, kind)
-    if not good:
+def _check_kind(value: Any, kind: Kind, where: str) -> None:
+    if not kind.fits(value):
         said = repr(value)
         said = said if len(said) <= 60 else f"{said[:57]}..."
-        raise DataError(f"{where} is damaged: it should be {KINDS[kind]}, not {said}.")
+        raise DataError(f"{where} is damaged: it should be {kind.said}, not {said}.")
 
 
 # Arrays ---------------------------------------------------------------------------------------
@@ -346,17 +320,11 @@ def _check_kind(value: Any, kind: Any, where: str) -> None:
 
 def read_arrays(path: Path) -> dict[str, Any]:
     """The arrays of a safetensors file, all of which hold finite numbers."""
-    from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
     check_file(path)
-    try:
+    with damaged(path):
         arrays: dict[str, Any] = load_file(path)
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        said = str(error).split("\n")[0][:200]
-        raise DataError(
-            f"{path} cannot be read as a saved model (safetensors: {said}); it is damaged."
-        ) from error
     for name, array in arrays.items():
         check_array(array, f"{path}: {name!r}")
     return arrays
@@ -380,24 +348,11 @@ def check_array(array: Any, where: str) -> None:
 @contextmanager
 def damaged(folder: Path, kind: str = "a saved model") -> Iterator[None]:
     """Whatever goes wrong inside is the fault of what was read, and said so."""
-    from safetensors import SafetensorError
-
     try:
         yield
     except (CoterieError, MemoryError):
         raise
-    except (
-        ArithmeticError,
-        AssertionError,
-        AttributeError,
-        LookupError,
-        OSError,
-        RecursionError,
-        RuntimeError,
-        SafetensorError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except Exception as error:
         said = str(error).split("\n")[0][:200]
         raise DataError(
             f"{folder} cannot be read as {kind} ({type(error).__name__}: {said}); it is damaged, "

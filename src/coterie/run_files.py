@@ -32,6 +32,7 @@ import pyarrow.compute as pc
 from coterie._files import sha256_file, write_json
 from coterie._folders import is_litter, one_state, replace_folder
 from coterie._trust import (
+    HIGHEST_ID,
     LARGE,
     ClusterId,
     Count,
@@ -396,7 +397,7 @@ def table_parts(path: Path) -> Iterator[pa.RecordBatch]:
             labels = part.column(own["cluster"])
             known = pc.min_max(labels)
             low, high = known["min"].as_py(), known["max"].as_py()
-            if labels.null_count or (len(part) and not -1 <= low <= high < ClusterId.HIGHEST):
+            if labels.null_count or (len(part) and not -1 <= low <= high < HIGHEST_ID):
                 raise DataError(f"{path}: the column 'cluster' has numbers that no cluster has.")
             done += len(part)
             yield part
