@@ -16,7 +16,7 @@ from coterie._files import sha256_file
 from coterie._folders import one_state
 from coterie._progress import Silent, make_progress, say, working
 from coterie._random import numpy_generator
-from coterie._types import Bools, Floats, Ints
+from coterie._types import Floats, Ints
 from coterie.base import TextClusterer
 from coterie.base.outliers import Assessed
 from coterie.corpus import LargeTable, Note, TextStream
@@ -36,6 +36,7 @@ from coterie.drift import Drift, find_drift
 from coterie.encoders.given import given_vectors
 from coterie.errors import DataError, UsageError
 from coterie.hierarchy import Hierarchy
+from coterie.masking import Masker
 from coterie.methods import load
 from coterie.novelty import place_new
 from coterie.outliers import OutlierLimit, choose_rows
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
     from coterie.runs.places import RowPlaces
 
-WATCHED = 20_000  # texts that are compared with those of the run
+DRIFT_TEXTS = 20_000  # texts that are compared with those of the run
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ class Labelled:
     masked: dict[str, int] | None = None  # how often each kind of personal data was masked
 
 
-class Watch:
-    """Keeps a random choice of the texts that were labelled, to compare them with those of a run.
+class DriftSample:
+    """A random choice of the texts that were labelled, to compare them with those of a run.
 
     Parameters
     ----------
@@ -81,51 +82,42 @@ class Watch:
         run.check()
         self.run, self.model = run, model
         self.seen = 0
-        self.texts: list[str] = []
-        self.labels: list[int] = []
-        self.vectors: list[Floats] = []
+        self.rows: list[tuple[str, int, Floats]] = []  # text, cluster, vector
         self._random = numpy_generator(0, "drift")
 
     def add(self, texts: Sequence[str], labels: Ints, vectors: Floats) -> None:
         """Take texts in; of more than 20,000 each has the same chance to stay."""
         for i in np.flatnonzero(labels >= 0).tolist():
             self.seen += 1
-            place = len(self.texts)
-            if place == WATCHED:
-                place = int(self._random.integers(self.seen))
-                if place >= WATCHED:
-                    continue
-                self.texts[place], self.labels[place] = texts[i], int(labels[i])
-                self.vectors[place] = vectors[i]
-                continue
-            self.texts.append(texts[i])
-            self.labels.append(int(labels[i]))
-            self.vectors.append(vectors[i])
+            row = texts[i], int(labels[i]), vectors[i]
+            if len(self.rows) < DRIFT_TEXTS:
+                self.rows.append(row)
+            elif (place := int(self._random.integers(self.seen))) < DRIFT_TEXTS:
+                self.rows[place] = row
 
     def drift(self) -> Drift:
         """How the texts differ from those of the run."""
         known = self.model._outlier_index().vectors
         old = np.asarray(self.model.assigner_.logits(known).argmax(axis=1), dtype=np.int64)
-        labels = np.array(self.labels, dtype=np.int64)
         names = {cluster.id: cluster.name for cluster in self.run.clusters}
+        texts = [text for text, _, _ in self.rows]
+        labels = np.array([label for _, label, _ in self.rows], dtype=np.int64)
         strange, alarm = np.zeros(len(labels), dtype=bool), False
-        first = {text: i for i, text in reversed(list(enumerate(self.texts)))}
-        rows = np.array(sorted(first.values()), dtype=np.int64)
-        if len(rows):
-            next_id = max([*names, int(old.max())]) + 1
-            new = np.array([self.vectors[i] for i in rows], dtype=np.float32)
-            placed = place_new(known, old, new, next_id)
-            place = {self.texts[row]: i for i, row in enumerate(rows)}
-            places = [place[text] for text in self.texts]
+        if self.rows:
+            different = {text: vector for text, _, vector in reversed(self.rows)}
+            order = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+            new = np.array([different[text] for text in order], dtype=np.float32)
+            placed = place_new(known, old, new, max([*names, int(old.max())]) + 1)
+            places = [order[text] for text in texts]
             found, strange, alarm = placed.labels[places], placed.nowhere[places], placed.alarm
             inside = np.isin(found, placed.new)
             labels[inside] = found[inside]
             for cluster in placed.new:
-                members = [t for t, c in zip(self.texts, labels, strict=True) if c == cluster]
+                members = [t for t, c in zip(texts, labels, strict=True) if c == cluster]
                 names[cluster] = describe(members, [0] * len(members))[0].name
-        some = choose_rows(len(self.run.texts), None, WATCHED, 0)
-        texts, before = [self.run.texts[i] for i in some], self.run.labels[some]
-        return find_drift(texts, before, self.texts, labels, names, int(strange.sum()), alarm)
+        some = choose_rows(len(self.run.texts), None, DRIFT_TEXTS, 0)
+        earlier, before = [self.run.texts[i] for i in some], self.run.labels[some]
+        return find_drift(earlier, before, texts, labels, names, int(strange.sum()), alarm)
 
 
 class Labeller:
@@ -141,13 +133,15 @@ class Labeller:
         hierarchy: Hierarchy | None = None,
         outlier_limit: float | None = None,
     ) -> None:
-        self.model, self.hierarchy, self.outlier_limit = model, hierarchy, outlier_limit
-        self.clusters = clusters
+        if outlier_limit is not None and not 0 <= outlier_limit <= 1:
+            raise UsageError(f"`outlier_limit` should be between 0 and 1, got {outlier_limit}.")
+        self.model, self.clusters, self.hierarchy = model, clusters, hierarchy
+        given = None if outlier_limit is None else OutlierLimit(outlier_limit)
+        self.limit = given or model.outlier_limit_
         self.digest = ""  # of all that labels and names come from, if it was read from a folder
         self.marked = self.placed = 0  # outliers and texts with a cluster so far
-        self.watch: Watch | None = None
+        self.observers: list[DriftSample | RowPlaces] = []  # of texts, clusters and vectors
         self.vectors: VectorRows | None = None
-        self.places: RowPlaces | None = None
         self._width: int | None = None
 
     @classmethod
@@ -180,10 +174,8 @@ class Labeller:
     def __call__(self, texts: Sequence[str]) -> dict[str, list[Any]]:
         """The columns cluster, name, confidence and so on of some texts."""
         seen = self.assess(texts)
-        if self.watch is not None:
-            self.watch.add(texts, seen.labels, seen.vectors)
-        if self.places is not None:
-            self.places.add(texts, seen.labels, seen.vectors)
+        for observer in self.observers:
+            observer.add(texts, seen.labels, seen.vectors)
         return self.columns(seen)
 
     def columns(self, seen: Assessed) -> dict[str, list[Any]]:
@@ -192,7 +184,7 @@ class Labeller:
         names: list[Any] = [f"Cluster {i}" for i in range(width)]
         if self.clusters is not None:
             names = names_by_number(self.clusters, width)
-        marked = self._mark(seen)
+        marked = None if self.limit is None else seen.outliers(self.limit)
         self.placed += int((seen.labels >= 0).sum())
         self.marked += 0 if marked is None else int(marked.sum())
         return result_columns(
@@ -202,19 +194,7 @@ class Labeller:
     @property
     def sentence(self) -> str:
         """How many were outliers; empty where none could be."""
-        if self.outlier_limit is None and self.model.outlier_limit_ is None:
-            return ""
-        share = 100 * self.marked / max(self.placed, 1)
-        return f"{self.marked:,} of {self.placed:,} texts ({share:.1f}%) are outliers."
-
-    def _mark(self, seen: Assessed) -> Bools | None:
-        """Which texts are outliers; None where the model has no limit and none is given."""
-        known, limit = self.model.outlier_limit_, self.outlier_limit
-        if limit is not None:
-            if not 0 <= limit <= 1:
-                raise UsageError(f"`outlier_limit` should be between 0 and 1, got {limit}.")
-            known = OutlierLimit(limit)
-        return None if known is None else seen.outliers(known)
+        return "" if self.limit is None else outlier_sentence(self.marked, self.placed)
 
     def assess(self, texts: Sequence[str]) -> Assessed:
         """What the model says; nothing about a part in which no row has a text."""
@@ -229,6 +209,20 @@ class Labeller:
         return Assessed(
             np.zeros((n, self._width)), nothing, np.zeros((n, 0)), np.zeros(n, dtype=bool)
         )
+
+
+def outlier_sentence(outliers: int, placed: int) -> str:
+    """How many of the texts that were put into clusters are outliers."""
+    share = 100 * outliers / max(placed, 1)
+    return f"{outliers:,} of {placed:,} texts ({share:.1f}%) are outliers."
+
+
+def made_from(
+    model: str, text_column: str | None, outlier_limit: float | None, masker: Masker | None
+) -> dict[str, Any]:
+    """What decides labelled rows besides the input; only a table of the same is continued."""
+    settings = {"model": model, "text_column": text_column, "outlier_limit": outlier_limit}
+    return settings if masker is None else {**settings, "masked_by": masker.listed}
 
 
 def model_digest(folder: Path) -> str:
@@ -332,8 +326,9 @@ def predict_file(  # noqa: PLR0913 - what the command has
     labeller = Labeller.read(Path(folder), outlier_limit)
     if vectors is not None:
         labeller.use_vectors(vectors)
-    if drift:
-        labeller.watch = Watch(RunFiles(folder), labeller.model)
+    sample = DriftSample(RunFiles(folder), labeller.model) if drift else None
+    if sample is not None:
+        labeller.observers.append(sample)
     stream = TextStream(file, **reading, masker=masker)
     if resume and stream.source.is_pipe:
         raise UsageError("`resume` needs a file to read and a CSV, TSV or JSONL file as `out`.")
@@ -346,8 +341,8 @@ def predict_file(  # noqa: PLR0913 - what the command has
     elif workbook:
         rows, notes = _to_workbook(Path(out), label(stream, labeller))
     else:
-        rows = _to_file(Path(out), stream, labeller, resume=resume)
-    told = None if labeller.watch is None else labeller.watch.drift()
+        rows = _to_file(Path(out), stream, labeller, outlier_limit, resume=resume)
+    told = None if sample is None else sample.drift()
     masked = None if masker is None else dict(sorted(masker.counts.items()))
     return Labelled(rows, notes, stream.notes, labeller.sentence, told, masked)
 
@@ -368,21 +363,17 @@ def _to_workbook(
     return rows, notes
 
 
-def _to_file(out: Path, stream: TextStream, labeller: Labeller, *, resume: bool) -> int:
+def _to_file(
+    out: Path, stream: TextStream, labeller: Labeller, limit: float | None, *, resume: bool
+) -> int:
     """A table that grows; Ctrl-C leaves what is there, and says how to go on."""
     total = 0 if stream.source.is_pipe else stream.most_rows()
     progress = make_progress(1) if total > CHUNK_ROWS else Silent()
-
-    def made_from() -> dict[str, Any]:
-        """What decides the rows besides the input."""
-        return {
-            "model": labeller.digest,
-            "text_column": stream.text_column,
-            "outlier_limit": labeller.outlier_limit,
-            **({"masked": True} if stream.masker is not None else {}),
-        }
-
-    table = GrowingTable(out, made_from, resume=resume)
+    table = GrowingTable(
+        out,
+        lambda: made_from(labeller.digest, stream.text_column, limit, stream.masker),
+        resume=resume,
+    )
     try:
         with table, working(progress, "label", total, table.rows):
             for rows, columns in label(stream, labeller, table):

@@ -258,7 +258,8 @@ class Results:
                     tally.add(rows, columns)
             with ExitStack() as open_files:
                 if (work / PLACER).exists():
-                    labeller.places = open_files.enter_context(RowPlaces(work, table.rows))
+                    places = RowPlaces(work, table.rows)
+                    labeller.observers.append(open_files.enter_context(places))
                 open_files.enter_context(working(progress, "assign", len(self.corpus), table.rows))
                 for rows, columns in label(large, labeller, table):
                     table.write(rows, columns)

@@ -28,20 +28,28 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+import pyarrow as pa
+import pyarrow.parquet
+
+from coterie._cache import is_on, no_cache
+from coterie._facts import versions
 from coterie._files import write_json
+from coterie._folders import one_state
 from coterie._progress import Silent, make_progress, say, working
 from coterie._validation import check_choice, need
+from coterie.corpus import Source, TextStream
+from coterie.corpus.corpus import no_words
 from coterie.corpus.source import file_of
+from coterie.corpus.tables import count_rows
+from coterie.corpus.write import GrowingTable
 from coterie.errors import CoterieError, DataError, UsageError
 from coterie.masking import Masker, masked_sentence
+from coterie.run_files import model_folder
+from coterie.runs.label import Labeller, made_from, model_digest, outlier_sentence
+from coterie.runs.masked import masker_of
 from coterie.runs.outputs import check_shards_folder
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from coterie.runs.label import Labeller
 
 KEY = "coterie.part"  # in the footer of a labelled shard
 UNFINISHED = ".unfinished"
@@ -82,13 +90,8 @@ class Job:
 
     def stamp(self, shard: Shard) -> dict[str, Any]:
         """What decides the content of a labelled shard."""
-        return {
-            "model": self.model,
-            "text_column": self.text_column,
-            "outlier_limit": self.outlier_limit,
-            "source": shard.digest,
-            **({} if self.masker is None else {"masked_by": self.masker.listed}),
-        }
+        settings = made_from(self.model, self.text_column, self.outlier_limit, self.masker)
+        return {**settings, "source": shard.digest}
 
 
 @dataclass(frozen=True)
@@ -110,8 +113,6 @@ class ShardWorker:
 
     def load(self) -> int:
         """Read the model, unless it is another one than that of the run; the process id."""
-        from coterie.runs.label import Labeller
-
         folder = self.job.folder
         found = Labeller.read(folder, self.job.outlier_limit) if folder.is_dir() else None
         if found is None or found.digest != self.job.model:
@@ -124,8 +125,6 @@ class ShardWorker:
 
     def label(self, shard: Shard) -> dict[str, Any]:
         """Write a shard; its counts."""
-        from coterie._cache import no_cache
-
         if self._labeller is None:
             self.load()
         assert self._labeller is not None
@@ -178,8 +177,6 @@ def label_shard(labeller: Labeller, job: Job, shard: Shard) -> dict[str, Any]:
 
     Returns the stamp, ``rows``, ``placed`` and ``outliers``, as in the footer, and ``seconds``.
     """
-    from coterie.corpus.write import GrowingTable
-
     begun = time.monotonic()
     if look_at(shard) != shard:
         raise DataError(f"{shard.source} is not the file it was when the run began; start anew.")
@@ -212,8 +209,6 @@ def read_facts(shard: Shard, job: Job) -> dict[str, Any] | None:
 
     Refuses what was made from other texts, by another model or with other settings.
     """
-    import pyarrow.parquet
-
     if not shard.target.exists():
         return None
     metadata = pyarrow.parquet.read_metadata(shard.target)
@@ -239,9 +234,6 @@ def _is_seen(file: Path, base: Path) -> bool:
 
 def look_at(shard: Shard) -> Shard:
     """The shard with its rows and digest."""
-    from coterie.corpus.source import Source
-    from coterie.corpus.tables import count_rows
-
     rows = count_rows(Source(shard.source), "parquet")  # exact for Parquet; refuses what is none
     with shard.source.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
@@ -255,10 +247,6 @@ def look_at(shard: Shard) -> Shard:
 def _labelled(
     labeller: Labeller, job: Job, shard: Shard
 ) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
-    import pyarrow.parquet
-
-    from coterie.corpus import TextStream
-
     if job.masker is not None:
         job.masker.counts.clear()
     if not shard.rows:  # writers of many shards leave empty ones
@@ -313,17 +301,17 @@ def predict_shards(  # noqa: PLR0913 - what the command has
     mask_names : Path, optional
         File with names to mask, too.
     """
-    from coterie.runs.masked import masker_of
-
     check_choice("--engine", engine, ENGINES)
     if workers is not None and engine != "ray":
         raise UsageError("--workers needs --engine ray.")
+    folder, out = folder.resolve(), out.resolve()
     shards = _in_threads(look_at, find_shards(said, out))
-    _check_out(out.resolve(), shards, resume=resume)
+    _check_out(out, shards, model_folder(folder), resume=resume)
     column = _text_column(shards, text_column, id_column)
     masker = masker_of(folder, mask, mask_names)
-    job = replace(_job(folder, out, column, id_column, outlier_limit), masker=masker)
-    run = ShardsRun(shards, job, out.resolve(), {"name": engine, "workers": workers})
+    digest = one_state([folder], lambda: model_digest(folder))
+    job = Job(folder, digest, column, id_column, outlier_limit, is_on(), masker)
+    run = ShardsRun(shards, job, out, {"name": engine, "workers": workers})
     run.go(_here(job, run.missing) if engine == "local" else on_ray(job, run.missing, workers))
 
 
@@ -370,22 +358,17 @@ class ShardsRun:
             self.done |= self._read(self.missing)  # finished, but not reported any more
             done, shards = len(self.done), len(self.shards)
             say(
-                "\n"
-                + (
-                    f"{done:,} of {shards:,} shards are in {self.out}; --resume continues with the "
-                    "others."
-                )
+                f"\n{done:,} of {shards:,} shards are in {self.out}; --resume continues with the "
+                "others."
             )
             raise
         finally:
             clear_unfinished(self.out)
             self._write(status)
         counts = self.counts
-        rows, outliers, placed = (counts[key] for key in ("rows", "outliers", "placed"))
-        say(f"{rows:,} rows in {len(self.shards):,} shards written to {self.out}")
-        if outliers:
-            share = 100 * outliers / placed
-            say(f"{outliers:,} of {placed:,} texts ({share:.1f}%) are outliers.")
+        say(f"{counts['rows']:,} rows in {len(self.shards):,} shards written to {self.out}")
+        if counts["outliers"]:
+            say(outlier_sentence(counts["outliers"], counts["placed"]))
         if self.job.masker is not None:
             say(masked_sentence(self.masked))
 
@@ -429,13 +412,9 @@ class ShardsRun:
         if gone := {shard.name for shard in self.shards} - self._read(self.shards).keys():
             raise CoterieError(f"{min(gone)} is gone from {self.out}; go on with `resume`.")
         if not self.counts["placed"]:
-            from coterie.corpus.corpus import no_words
-
             raise no_words(self.counts["rows"], self.job.text_column)
 
     def _write(self, status: str) -> None:
-        from coterie._facts import versions
-
         shown = (*COUNTS, "seconds", "tries")
         shards: list[dict[str, Any]] = []
         for shard in self.shards:
@@ -470,9 +449,13 @@ def _here(job: Job, shards: Sequence[Shard]) -> Generator[Outcome, None, None]:
             yield Outcome(shard, None, str(error))
 
 
-def _check_out(out: Path, shards: Sequence[Shard], *, resume: bool) -> None:
+def _check_out(out: Path, shards: Sequence[Shard], model: Path, *, resume: bool) -> None:
     if out.exists() and not out.is_dir():
         raise UsageError(f"`out={str(out)!r}` is a file; shards need a folder.")
+    if out.is_relative_to(model):
+        raise UsageError(
+            f"`out={str(out)!r}` is inside the model {model}; name a folder outside of it."
+        )
     check_shards_folder(out)
     there = {path for path in out.rglob("*.parquet") if not path.name.startswith(".")}
     if there and not resume:
@@ -489,32 +472,12 @@ def _check_out(out: Path, shards: Sequence[Shard], *, resume: bool) -> None:
 
 def _text_column(shards: Sequence[Shard], asked: str | None, id_column: str | None) -> str:
     """The column of the texts, the same for all shards, whatever their first rows look like."""
-    from coterie.corpus import TextStream
-
     first = next((shard for shard in shards if shard.rows), None)
     if first is None:
         raise DataError(f"all {len(shards):,} shards are empty: there is nothing to read.")
     stream = TextStream(first.source, text_column=asked, id_column=id_column, format="parquet")
     next(iter(stream))
     return str(stream.text_column)
-
-
-def _job(
-    folder: Path, out: Path, text_column: str, id_column: str | None, outlier_limit: float | None
-) -> Job:
-    from coterie._cache import is_on
-    from coterie._folders import one_state
-    from coterie.run_files import model_folder
-    from coterie.runs.label import model_digest
-
-    folder = folder.resolve()
-    root = model_folder(folder)
-    if out.resolve().is_relative_to(root):
-        raise UsageError(
-            f"`out={str(out)!r}` is inside the model {root}; name a folder outside of it."
-        )
-    digest = one_state([folder], lambda: model_digest(folder))
-    return Job(folder, digest, text_column, id_column, outlier_limit, is_on())
 
 
 @dataclass(frozen=True)
