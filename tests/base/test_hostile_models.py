@@ -8,8 +8,11 @@ import pickle
 import random
 import resource
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,9 +22,12 @@ from safetensors.numpy import load_file, save_file
 
 import coterie
 from coterie import TwoStep
+from coterie._trust import list_files
+from coterie.base.edited import edited
 from coterie.base.storage import _check_fit
 from coterie.blocks.assign import CenterAssigner, MappedAssigner
 from coterie.errors import CoterieError, DataError
+from coterie.outliers import OutlierLimit
 from said import raises
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -43,20 +49,29 @@ def with_encoder(topics, tiny_encoder: Path, tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture
-def listed(saved: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(saved, tmp_path / "model"))
+@pytest.fixture(scope="module")
+def with_edits(topics, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("edits") / "model"
+    model = coterie.make_method("kmeans", 5, encoder="tfidf").fit(topics[0][:40])
+    model.assigner_, model.outlier_limit_ = edited(model.assigner_, 5), OutlierLimit(0.9)
+    model.save(folder)
+    return folder
 
 
 @pytest.fixture
-def copied(listed: Path) -> Path:
+def copied(saved: Path, tmp_path: Path) -> Path:
     """Without digests, as version 0.1 wrote it, or somebody who knows better."""
-    return without_digests(listed)
+    return without_digests(Path(shutil.copytree(saved, tmp_path / "model")))
+
+
+@pytest.fixture
+def edited_model(with_edits: Path, tmp_path: Path) -> Path:
+    return without_digests(Path(shutil.copytree(with_edits, tmp_path / "edited")))
 
 
 @pytest.fixture
 def whole(with_encoder: Path, tmp_path: Path) -> Path:
-    return without_digests(Path(shutil.copytree(with_encoder, tmp_path / "whole")))
+    return Path(shutil.copytree(with_encoder, tmp_path / "whole"))
 
 
 def without_digests(folder: Path) -> Path:
@@ -66,14 +81,21 @@ def without_digests(folder: Path) -> Path:
     return folder
 
 
+def list_again(folder: Path) -> None:
+    """As somebody does who wants a changed model to be loaded: with digests that fit."""
+    files = list_files(folder)
+    del files["config.json"]
+    change(folder / "config.json", files=files)
+
+
 def change(file: Path, **values: object) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text()), **values}))
 
 
-def refused(folder: Path, key: str | tuple[str, dict[str, str]]) -> None:
+def refused(folder: Path, *parts: str) -> None:
     """Refused with this message, within two seconds and fifty megabytes."""
     before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    with raises(DataError, key):
+    with raises(DataError, *parts):
         coterie.load(folder)
     assert time.process_time() - begun < 2
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kilobytes
@@ -89,31 +111,39 @@ class Bomb:
         return os.mkdir, (str(self.trace),)
 
 
-def test_a_pickle_among_the_files_is_not_read(whole: Path, tmp_path: Path) -> None:
-    (whole / "encoder" / "pytorch_model.bin").write_bytes(pickle.dumps(Bomb(tmp_path / "ran")))
-    (whole / "encoder" / "model.safetensors").unlink()
-    refused(whole, "does not belong in")
-    assert not (tmp_path / "ran").exists()
+def put_bomb(file: Path) -> None:
+    file.write_bytes(pickle.dumps(Bomb(file.parents[2] / "ran")))
 
 
-def test_modules_cannot_name_a_function_that_reads_pickles(whole: Path, tmp_path: Path) -> None:
-    modules = json.loads((whole / "encoder" / "modules.json").read_text())
-    (whole / "encoder" / "evil.txt").write_bytes(pickle.dumps(Bomb(tmp_path / "ran")))
-    modules[0] |= {"type": "joblib.numpy_pickle", "path": "evil.txt"}
-    (whole / "encoder" / "modules.json").write_text(json.dumps(modules))
-    refused(whole, "which coterie does")
-    assert not (tmp_path / "ran").exists()
+def pickle_weights(folder: Path) -> None:
+    put_bomb(folder / "encoder" / "pytorch_model.bin")
+    (folder / "encoder" / "model.safetensors").unlink()
 
 
-def lead_out(folder: Path) -> None:
+def name_a_module(folder: Path, place: int, **named: str) -> None:
     modules = json.loads((folder / "encoder" / "modules.json").read_text())
-    modules[1]["path"] = "../../elsewhere"
+    modules[place] |= named
     (folder / "encoder" / "modules.json").write_text(json.dumps(modules))
+
+
+def read_pickles(folder: Path) -> None:
+    put_bomb(folder / "encoder" / "evil.txt")
+    name_a_module(folder, 0, type="joblib.numpy_pickle", path="evil.txt")
+
+
+def index_weights(folder: Path, name: str, plant: Callable[[Path], object]) -> None:
+    """Let an index say that the weights are in another file."""
+    encoder = folder / "encoder"
+    weights = load_file(encoder / "model.safetensors")
+    (encoder / "model.safetensors").rename(folder.parent / "outside.safetensors")
+    plant(encoder / name)
+    index = {"metadata": {}, "weight_map": dict.fromkeys(weights, name)}
+    (encoder / "model.safetensors.index.json").write_text(json.dumps(index))
 
 
 def make_pipe(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
-    os.mkfifo(folder / "model.safetensors")  # not waited for
+    os.mkfifo(folder / "model.safetensors")
 
 
 def widen(folder: Path) -> None:
@@ -126,25 +156,102 @@ def make_many(folder: Path) -> None:
         (folder / f"{i}.txt").touch()
 
 
-HARMS: list[tuple[str, Callable[[Path], object]]] = [
-    ("which is outside", lead_out),
-    (
-        "which torch does",
+def list_more(folder: Path, name: str) -> None:
+    files = json.loads((folder / "config.json").read_text())["files"]
+    change(folder / "config.json", files={**files, name: {"bytes": 1, "sha256": "0" * 64}})
+
+
+def point_elsewhere(folder: Path, name: str | None = None) -> None:
+    shutil.copytree(folder / "encoder", folder.parent / "theirs")
+    settings = json.loads((folder / "config.json").read_text())["encoder"]
+    pointer = {"name": name or str(folder.parent / "theirs"), "weights_sha256": None}
+    change(folder / "config.json", encoder={**settings, "pointer": pointer})
+
+
+def shuffle(folder: Path) -> None:
+    file = folder / "encoder" / "model.safetensors"
+    weights = load_file(file)
+    name = next(n for n in weights if n.endswith("word_embeddings.weight"))
+    save_file({**weights, name: np.ascontiguousarray(weights[name][::-1])}, file)
+
+
+OUTSIDE = partial(index_weights, name="../../outside.safetensors", plant=lambda file: None)
+PICKLE = partial(index_weights, name="w.txt", plant=put_bomb)
+HARMS: dict[str, tuple[str, str, Callable[[Path], object]]] = {
+    # what is done: the digests that the model has then, what is said, the harm
+    "a pickle": ("none", "does not belong in", pickle_weights),
+    "a module that reads pickles": ("none", "which coterie does", read_pickles),
+    "a module outside": (
+        "none", "which is outside", lambda f: name_a_module(f, 1, path="../../elsewhere"),
+    ),
+    "an activation": (
+        "none", "which torch does",
         lambda f: change(f / "encoder/1_Pooling/config.json", activation_function="os.abort"),
     ),
-    ("does not belong in", lambda f: (f / "encoder" / "x.py").write_text("raise SystemExit")),
-    ("runs and models", make_pipe),
-    ("bytes, more than", lambda f: os.truncate(f / "config.json", 10 << 30)),  # of nothing
-    ("is not JSON", lambda f: (f / "config.json").write_text('{"format": ' + "[" * 200_000)),
-    ("the clusters do not", widen),
-    ("has too many files", make_many),
-]
+    "code": (
+        "none", "does not belong in",
+        lambda f: (f / "encoder" / "x.py").write_text("raise SystemExit"),
+    ),
+    "a sparse file": (  # of nothing
+        "as before", "bytes, more than", lambda f: os.truncate(f / "config.json", 10 << 30)
+    ),
+    "nested JSON": (
+        "as before", "is not JSON",
+        lambda f: (f / "config.json").write_text('{"format": ' + "[" * 200_000),
+    ),
+    "another width": ("none", "the clusters do not", widen),
+    "many files": ("none", "has too many files", make_many),
+    "an index to the outside": ("none", "does not belong in", OUTSIDE),
+    "an index to the outside, listed": ("fitting", "does not belong in", OUTSIDE),
+    "an index to a pickle": ("none", "does not belong in", PICKLE),
+    "an index to a pickle, listed": ("fitting", "does not belong in", PICKLE),
+    "a file that is not listed": (
+        "as before", "is not in the model's",
+        lambda f: (f / "encoder" / "adapter_config.json").write_text("{}"),
+    ),
+    "a list that leads out": (
+        "as before", "which is outside", lambda f: list_more(f, "../outside.json")
+    ),
+    "a list with a root": ("as before", "which is outside", lambda f: list_more(f, "/etc/hosts")),
+    "a tokenizer's file elsewhere": (
+        "fitting", "which is outside",
+        lambda f: change(f / "encoder/tokenizer_config.json", vocab_file=str(f.parent / "pipe")),
+    ),
+    "an encoder without a digest": ("as before", "without a digest", point_elsewhere),
+    "a download": (
+        "none", "the model names the encoder 'hub:evil/model'",
+        lambda f: point_elsewhere(f, "hub:evil/model"),
+    ),
+    "weights in another order": ("as before", "is damaged: it should have", shuffle),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("key", "harm"), HARMS, ids=[key for key, _ in HARMS])
-def test_harmed_folders_are_refused(key: str, harm: Callable[[Path], object], whole: Path) -> None:
+@pytest.mark.parametrize("name", HARMS)
+def test_harmed_folders_are_refused(name: str, whole: Path, monkeypatch) -> None:
+    import huggingface_hub
+
+    def reached(*_: object, **__: object) -> None:
+        raise AssertionError("a model asked for a download")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", reached)
+    digests, said, harm = HARMS[name]
     harm(whole)
-    refused(whole, key)
+    if digests != "as before":
+        (without_digests if digests == "none" else list_again)(whole)
+    refused(whole, said)
+    assert not (whole.parent / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "harm", [make_pipe, partial(index_weights, name="w.safetensors", plant=os.mkfifo)]
+)
+def test_pipes_are_not_waited_for(harm: Callable[[Path], object], whole: Path) -> None:
+    """In a process of its own: a library that waits for a pipe cannot be interrupted."""
+    harm(whole)
+    without_digests(whole)
+    command = [sys.executable, "-c", "import sys, coterie; coterie.load(sys.argv[1])", whole]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert "DataError" in done.stderr and "runs and models" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "encoder/encoder.json"])
@@ -221,17 +328,66 @@ def test_every_wrong_value_is_an_error_in_words(copied: Path, key: str, value: o
         coterie.load(copied)
 
 
-def test_a_model_cannot_ask_for_a_download(whole: Path, monkeypatch) -> None:
-    import huggingface_hub
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["corrections"], {"0" * 64: 99}),
+        (["corrections"], {"0" * 64: -1}),
+        (["n_clusters"], 7),
+        (["n_clusters"], 10**9),
+        *((["rule", "place"], [0, 1, 2, 3, *more]) for more in ([], [3], [-5], [30_000_000])),
+        (["rule", "steps"], [{"merge": [0, 77], "into": 0}]),
+        (["rule", "inner", "scale"], 0),
+        (["rule", "extra"], [500_000_000]),
+        (["outliers", "typical"], 0),
+        (["outliers", "n_neighbors"], -3),
+        (["outliers", "limit", "limit"], "x"),
+        *((["encoder", "kind"], kind) for kind in ("quux", "sentence", "bow", "")),
+    ],
+)
+def test_numbers_and_kinds_that_do_not_fit_are_refused(edited_model: Path, path, value) -> None:
+    config = json.loads((edited_model / "config.json").read_text())
+    place = config
+    for key in path[:-1]:
+        place = place[key]
+    assert place[path[-1]] != value
+    place[path[-1]] = value
+    (edited_model / "config.json").write_text(json.dumps(config))
+    refused(edited_model)
 
-    def reached(*_: object, **__: object) -> None:
-        raise AssertionError("a model asked for a download")
 
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", reached)
-    config = json.loads((whole / "config.json").read_text())
-    config["encoder"]["pointer"] = {"name": "hub:evil/model", "weights_sha256": None}
-    (whole / "config.json").write_text(json.dumps(config))
-    refused(whole, ("the model names the encoder", "'hub:evil/model'"))
+def first(value: float) -> Callable[[np.ndarray], np.ndarray]:
+    def spoil(x: np.ndarray) -> np.ndarray:
+        x = x.copy()
+        x.flat[0] = value
+        return x
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "spoil"),
+    [
+        *(
+            ("model.safetensors", "centers", spoil)
+            for spoil in (
+                first(np.nan),
+                lambda x: x.astype(np.float16),
+                lambda x: x[:0],
+                lambda x: x[:-1],
+                lambda x: x[:, :-1],
+                lambda x: x[0],
+            )
+        ),
+        *(("encoder/encoder.safetensors", "idf", first(value)) for value in (np.nan, np.inf)),
+        *(("outliers.safetensors", "vectors", first(value)) for value in (np.nan, np.inf)),
+    ],
+)
+def test_arrays_that_cannot_be_are_refused(edited_model: Path, file, name, spoil) -> None:
+    arrays = load_file(edited_model / file)
+    key = next(key for key in arrays if key.endswith(name))
+    save_file({**arrays, key: np.ascontiguousarray(spoil(arrays[key]))}, edited_model / file)
+    refused(edited_model)
 
 
 def test_a_checkpoint_path_in_a_model_is_ignored(copied: Path) -> None:

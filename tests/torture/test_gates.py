@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import resource
 import shutil
 import signal
@@ -18,13 +17,11 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
 import coterie
-from coterie import TwoStep, run_files
+from coterie import run_files
 from coterie._files import append
 from coterie._trust import check_shape, inside, parse_json, read_json
 from coterie.cli import app
@@ -298,110 +295,6 @@ def test_no_verb_opens_what_is_no_file(run: Path, table: Path, isolated, name, k
         assert isolated(*verb).exit_code in (0, 2, 3)
 
 
-# Models -----------------------------------------------------------------------------------------
-
-
-class Bomb:
-    """Unpickled, it leaves a trace."""
-
-    def __init__(self, trace: Path) -> None:
-        self.trace = trace
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.trace),)
-
-
-@pytest.fixture(scope="module")
-def with_encoder(topics, tiny_encoder: Path, tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("with") / "model"
-    TwoStep(3, encoder=tiny_encoder, random_state=0).fit(topics[0]).save(
-        folder, include_encoder=True
-    )
-    return folder
-
-
-@pytest.fixture
-def whole(with_encoder: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(with_encoder, tmp_path / "model"))
-
-
-def list_again(folder: Path) -> None:
-    """As somebody does who wants a changed model to be loaded: with digests that fit."""
-    from coterie._trust import list_files
-
-    files = list_files(folder)
-    del files["config.json"]
-    rewrite(folder / "config.json", files=files)
-
-
-@pytest.mark.parametrize("digests", ["none", "fitting"])
-@pytest.mark.parametrize("target", ["outside", "pipe", "pickle"])
-def test_an_index_of_weights_is_refused(whole: Path, tmp_path: Path, target, digests) -> None:
-    encoder = whole / "encoder"
-    weights = load_file(encoder / "model.safetensors")
-    (encoder / "model.safetensors").rename(tmp_path / "outside.safetensors")
-    name = {"outside": "../../outside.safetensors", "pipe": "w.safetensors", "pickle": "w.txt"}
-    shard = name[target]
-    if target == "pipe":
-        os.mkfifo(encoder / shard)
-    elif target == "pickle":
-        (encoder / shard).write_bytes(pickle.dumps(Bomb(tmp_path / "ran")))
-    index = {"metadata": {}, "weight_map": dict.fromkeys(weights, shard)}
-    (encoder / "model.safetensors.index.json").write_text(json.dumps(index))
-    if digests == "fitting":
-        if target == "pipe":
-            pytest.skip("a pipe has no digest")
-        list_again(whole)
-    else:
-        config = json.loads((whole / "config.json").read_text())
-        del config["files"]
-        (whole / "config.json").write_text(json.dumps(config))
-    with pytest.raises(DataError) as caught:
-        coterie.load(whole)
-    parts = ("does not belong in", "runs and models")
-    assert any(part in str(caught.value) for part in parts)
-    assert not (tmp_path / "ran").exists()
-
-
-def test_a_file_that_the_model_does_not_list_is_refused(whole: Path) -> None:
-    (whole / "encoder" / "adapter_config.json").write_text("{}")
-    with raises(DataError, "is not in the model's"):
-        coterie.load(whole)
-
-
-@pytest.mark.parametrize("name", ["../outside.json", "/etc/hostname"])
-def test_the_list_of_a_model_cannot_lead_out(whole: Path, name: str) -> None:
-    files = json.loads((whole / "config.json").read_text())["files"]
-    rewrite(whole / "config.json", files={**files, name: {"bytes": 1, "sha256": "0" * 64}})
-    with raises(DataError, "which is outside"):
-        coterie.load(whole)
-
-
-def test_a_tokenizer_cannot_name_a_file_elsewhere(whole: Path, tmp_path: Path) -> None:
-    rewrite(whole / "encoder" / "tokenizer_config.json", vocab_file=str(tmp_path / "pipe"))
-    list_again(whole)
-    with raises(DataError, "which is outside"):
-        coterie.load(whole)
-
-
-def test_a_model_cannot_name_an_encoder_without_a_digest(whole: Path, tmp_path: Path) -> None:
-    shutil.copytree(whole / "encoder", tmp_path / "theirs")
-    settings = json.loads((whole / "config.json").read_text())["encoder"]
-    pointer = {"name": str(tmp_path / "theirs"), "weights_sha256": None}
-    rewrite(whole / "config.json", encoder={**settings, "pointer": pointer})
-    with raises(DataError, "without a digest"):
-        coterie.load(whole)
-
-
-def test_shuffled_weights_of_an_encoder_are_noticed(whole: Path) -> None:
-    file = whole / "encoder" / "model.safetensors"
-    weights = load_file(file)
-    name = next(n for n in weights if n.endswith("word_embeddings.weight"))
-    save_file({**weights, name: np.ascontiguousarray(weights[name][::-1])}, file)
-    with raises(DataError, "is damaged: it should have"):
-        coterie.load(whole)
-
-
 @pytest.fixture
 def model(run: Path) -> Path:
     """That of the run, without digests, so that nothing but the content tells."""
@@ -409,79 +302,6 @@ def model(run: Path) -> Path:
     del config["files"]
     (run / "model" / "config.json").write_text(json.dumps(config))
     return run / "model"
-
-
-def arrays(file: Path, **values: object) -> None:
-    found = load_file(file)
-    for name, change in values.items():
-        key = next(key for key in found if key.endswith(name))
-        found[key] = change(found[key])
-    save_file(found, file)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [lambda x: x * np.float32("nan"), lambda x: x.astype(np.float16), lambda x: x[:0],
-     lambda x: x[:-1], lambda x: x[:, :-1], lambda x: x.astype(np.complex64), lambda x: x[0]],
-    ids=["nan", "half", "empty", "missing", "narrow", "complex", "flat"],
-)  # fmt: skip
-def test_centres_that_cannot_be_are_refused(model: Path, table: Path, change) -> None:
-    try:
-        arrays(model / "model.safetensors", centers=change)
-    except (KeyError, ValueError, TypeError):
-        pytest.skip("safetensors has no such numbers")
-    call("predict", model.parent, table, code=3)
-
-
-@pytest.mark.parametrize(
-    ("file", "name"), [("encoder/encoder.safetensors", "idf"), ("outliers.safetensors", "vectors")]
-)
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_weights_that_are_no_numbers_are_refused(model, table, file, name, value) -> None:
-    def spoil(x):
-        x = x.copy()
-        x.flat[0] = value
-        return x
-
-    arrays(model / file, **{name: spoil})
-    assert says(call("predict", model.parent, table, code=3).output, "is damaged: it has values")
-
-
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [(["corrections"], {"0" * 64: 99}), (["corrections"], {"0" * 64: -1}), (["n_clusters"], 7),
-     (["rule", "place"], [0, 1, 2, 3, -5]), (["rule", "place"], [0, 1, 2, 3, 30_000_000]),
-     (["rule", "place"], [0, 1, 2, 3, 3]), (["rule", "place"], [0, 1, 2, 3]),
-     (["rule", "steps"], [{"merge": [0, 77], "into": 0}]), (["rule", "inner", "scale"], 0),
-     (["rule", "extra"], [500_000_000]), (["outliers", "typical"], 0),
-     (["outliers", "n_neighbors"], -3), (["outliers", "limit", "limit"], "x")],
-)  # fmt: skip
-def test_numbers_that_do_not_fit_are_refused(model: Path, table: Path, path, value) -> None:
-    config = json.loads((model / "config.json").read_text())
-    place = config
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
-    (model / "config.json").write_text(json.dumps(config))
-    within(5, 50, lambda: call("predict", model.parent, table, code=3))
-
-
-def test_a_number_of_clusters_claims_no_memory(topics, tmp_path: Path) -> None:
-    coterie.make_method("kmeans", 5, encoder="tfidf").fit(topics[0][:40]).save(tmp_path / "m")
-    rewrite(tmp_path / "m" / "config.json", n_clusters=10**9)
-
-    def refused() -> None:
-        with raises(DataError, "do not fit together"):
-            coterie.load(tmp_path / "m")
-
-    within(1, 50, refused)
-
-
-@pytest.mark.parametrize("kind", ["quux", "sentence", "bow", ""])
-def test_a_kind_of_encoder_that_is_not_the_saved_one_is_refused(model: Path, table, kind) -> None:
-    settings = json.loads((model / "config.json").read_text())["encoder"]
-    rewrite(model / "config.json", encoder={**settings, "kind": kind})
-    call("predict", model.parent, table, code=3)
 
 
 # Manifests --------------------------------------------------------------------------------------

@@ -98,8 +98,10 @@ def endpoint() -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            body = json.dumps({"choices": [{"message": {"content": "Given name"}}]}).encode()
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            texts = json.loads(asked["messages"][1]["content"])["texts"]
+            said = json.dumps({"name": "Given name", "quotes": texts[:1]})
+            body = json.dumps({"choices": [{"message": {"content": said}}]}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
