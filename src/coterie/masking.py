@@ -422,6 +422,6 @@ def masked_sentence(counts: Mapping[str, int]) -> str:
     """
     if not counts:
         return "Personal data is masked; none was found."
-    kinds = sorted((SHOWN[kind], count) for kind, count in counts.items())
+    kinds = sorted((SHOWN.get(kind, kind), count) for kind, count in counts.items())
     listed = ", ".join(f"{name} {count:,}x" for name, count in kinds)
     return f"Personal data is masked: {listed}."

@@ -98,11 +98,17 @@ DONE: dict[str, Any] = {
     "versions": dict,
     "hardware": dict,
     "peak_memory?": {str: Count},
-    "encoder?": {"used": str},
+    "encoder?": {"used": str, "warnings?": [str]},
     "finished": str,
     "seed?": (int, None),
     "guard": (
-        {"fired": bool, "start": SIGNS, "final?": (SIGNS, None), "agreement?": (Real, None)},
+        {
+            "fired": bool,
+            "reason?": str,
+            "start": SIGNS,
+            "final?": (SIGNS, None),
+            "agreement?": (Real, None),
+        },
         None,
     ),
     "handover?": {
@@ -111,7 +117,7 @@ DONE: dict[str, Any] = {
         "write?": [str],
         "guidance?": str,
     },
-    "number_of_clusters?": (dict, None),
+    "number_of_clusters?": ({"reason": str}, None),
     "fit_sample?": Count,
     "split?": {"by": str, "rows": Count, "column": str},
     "guidance?": {
@@ -130,7 +136,7 @@ DONE: dict[str, Any] = {
             "only_known": bool,
         },
     },
-    "outliers?": dict,
+    "outliers?": {"marked": Count},
     "files?": {str: str},
     "names?": {
         "by?": str,
@@ -143,6 +149,13 @@ DONE: dict[str, Any] = {
         "named?": [ClusterId],
         "done?": [ClusterId],
         "next_id?": ClusterId,
+        "kept?": {
+            "run": str,
+            **dict.fromkeys(("matched", "clusters", "new", "known", "predicted"), Count),
+            **dict.fromkeys(("fitted", "emptied", "beside"), Count),
+            "lost": [str],
+            "undescribed": [str],
+        },
     },
     "updates?": [
         {

@@ -64,7 +64,7 @@ def summarise(
     if hierarchy is not None and hierarchy.themes and hierarchy.levels:
         k, n = len(hierarchy.above[0]), len(hierarchy.levels[0])
         out.append(f"The {k} clusters form {n} broad themes (column theme_name).")
-    if "fit_sample" in facts:
+    if "fit_sample" in facts and "different_texts" in facts["data"]:
         out.append(
             f"{facts['fit_sample']:,} of the {facts['data']['different_texts']:,} different texts "
             "were clustered, and all rows were assigned to these clusters. Counts are of all rows; "
@@ -98,29 +98,29 @@ def _about_fit(facts: Mapping[str, Any]) -> list[str]:
     guard = facts.get("guard")
     if guard and guard["fired"] and facts["parameters"].get("guard", True):
         out.append(
-            f"The start guard rejected the training: {guard['reason']}. These are the clusters "
+            f"The start guard rejected the training: {guard.get('reason')}. These are the clusters "
             "from before training."
         )
     return out
 
 
-def _about_guidance(given: Mapping[str, Any] | None) -> list[str]:
+def _about_guidance(about: Mapping[str, Any] | None) -> list[str]:
     """What was given and what was found."""
-    if given is None:
+    if about is None:
         return []
-    out = []
-    if given["given"]:
-        count, found = len(given["given"]), given["found"]
-        what = ("theme", "themes") if given["themes"] else ("class", "classes")
+    out, found = [], about.get("found", 0)
+    if count := len(about["given"]):
+        what = ("theme", "themes") if about.get("themes") else ("class", "classes")
         were = f"{what[0]} was" if count == 1 else f"{what[1]} were"
-        by = f" by {given['labelled']:,} labelled rows" if given["labelled"] else ""
+        labelled = about.get("labelled", 0)
+        by = f" by {labelled:,} labelled rows" if labelled else ""
         beside = "No other cluster was looked for."
         if found:
             beside = f"{counted(found, 'further cluster')} found beside."
         out.append(f"{count} {were} given{by}. {beside}")
-    if given["empty"]:
-        out.append(f"Given, but no text fits: {', '.join(given['empty'])}.")
-    links = [(given[f"{kind}_link"], f"{kind}-link") for kind in ("must", "cannot")]
+    if about.get("empty"):
+        out.append(f"Given, but no text fits: {', '.join(about['empty'])}.")
+    links = [(about.get(f"{kind}_link"), f"{kind}-link") for kind in ("must", "cannot")]
     if said := " and ".join(f"{count:,} {kind}" for count, kind in links if count):
         out.append(f"Constraints kept: {said}.")
     return out

@@ -64,7 +64,7 @@ def edit(
     Parameters
     ----------
     target : str, Path or TextClusterer
-        The folder of a finished run, whose files are written anew and whose earlier draft is kept
+        The folder of a finished run, whose files are written anew and whose earlier state is kept
         for :func:`undo`; or a fitted model, which is copied.
     edits : str, Path, mapping or list of mappings
         A YAML or JSON file, or the same as values: ``[{"merge": [3, 7], "name": "Refunds"}]``.
@@ -99,7 +99,7 @@ def edit(
 
 @checked
 def undo(run: str | Path, *, version: str | None = None) -> int:
-    """Put a run back into its draft before the last edits; all its files but the log are the same.
+    """Put a run back into its state before the last edits; all its files but the log are the same.
 
     Parameters
     ----------
