@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,75 +56,59 @@ def draw(found: Comparison) -> Picture | None:
     """Lay out the picture; None if no rows were followed."""
     if not found.flows:
         return None
-    names = [{c.id: c.name for c in side} for side in (found.clusters_a, found.clusters_b)]
-    left_ids = _by_size(found.flows, "a")
-    right_ids = _by_origin(found.flows, left_ids)
-    total = sum(flow.count for flow in found.flows)
-    left = _column(left_ids, found.flows, "a", names[0], total)
-    right = _column(right_ids, found.flows, "b", names[1], total)
-    height = max(column[-1].slot_top + column[-1].slot for column in (left, right))
-    return Picture(round(height, 2), left, right, _bands(found.flows, left, right, total))
-
-
-def _by_size(flows: Sequence[Flow], side: str) -> list[int | None]:
-    counts: dict[int | None, int] = {}
-    for flow in flows:
-        key = getattr(flow, side)
-        counts[key] = counts.get(key, 0) + flow.count
+    counts: tuple[Counter[int | None], Counter[int | None]] = Counter(), Counter()
+    for flow in found.flows:
+        counts[0][flow.a] += flow.count
+        counts[1][flow.b] += flow.count
     # Rows without a cluster come last, whatever their number.
-    return sorted(counts, key=lambda i: (i is None, -counts[i], i or 0))
-
-
-def _by_origin(flows: Sequence[Flow], left: Sequence[int | None]) -> list[int | None]:
-    """Clusters of B at the mean height of the rows they come from: bands cross less."""
+    left = sorted(counts[0], key=lambda i: (i is None, -counts[0][i], i or 0))
     place = {cluster: i for i, cluster in enumerate(left)}
-    sums: dict[int | None, list[float]] = {}
-    for flow in flows:
-        entry = sums.setdefault(flow.b, [0.0, 0.0])
-        entry[0] += flow.count * place[flow.a]
-        entry[1] += flow.count
-    return sorted(sums, key=lambda i: (i is None, sums[i][0] / sums[i][1], i or 0))
+    origins: Counter[int | None] = Counter()
+    for flow in found.flows:
+        origins[flow.b] += flow.count * place[flow.a]
+    # Clusters of B are at the mean height of the rows they come from: bands cross less.
+    right = sorted(counts[1], key=lambda i: (i is None, origins[i] / counts[1][i], i or 0))
+    bars = [
+        _column(ids, sizes, {c.id: c.name for c in clusters})
+        for ids, sizes, clusters in zip(
+            (left, right), counts, (found.clusters_a, found.clusters_b), strict=True
+        )
+    ]
+    height = max(column[-1].slot_top + column[-1].slot for column in bars)
+    return Picture(round(height, 2), *bars, _bands(found.flows, *bars))
 
 
 def _column(
-    ids: Sequence[int | None],
-    flows: Sequence[Flow],
-    side: str,
-    names: dict[int, str],
-    total: int,
+    ids: Sequence[int | None], counts: Counter[int | None], names: dict[int, str]
 ) -> list[Bar]:
     out: list[Bar] = []
     y = 0.0
     for cluster in ids:
-        count = sum(flow.count for flow in flows if getattr(flow, side) == cluster)
-        height = TALL * count / total
+        height = TALL * counts[cluster] / counts.total()
         slot = max(height, SLOT)
         name = "(no cluster)" if cluster is None else names.get(cluster, f"Cluster {cluster}")
-        out.append(Bar(cluster, name, count, y + (slot - height) / 2, height, y, slot))
+        out.append(Bar(cluster, name, counts[cluster], y + (slot - height) / 2, height, y, slot))
         y += slot + GAP
     return out
 
 
-def _bands(
-    flows: Sequence[Flow], left: Sequence[Bar], right: Sequence[Bar], total: int
-) -> list[Band]:
+def _bands(flows: Sequence[Flow], left: Sequence[Bar], right: Sequence[Bar]) -> list[Band]:
     """Bands leave and enter every bar in the order of the other side, so that they do not twist."""
-    starts, ends = {b.id: b.top for b in left}, {b.id: b.top for b in right}
-    names = {b.id: b.name for b in left}, {b.id: b.name for b in right}
-    rank = ({b.id: i for i, b in enumerate(left)}, {b.id: i for i, b in enumerate(right)})
-    from_top = {}
-    for flow in sorted(flows, key=lambda f: (rank[0][f.a], rank[1][f.b])):
-        from_top[flow.a, flow.b] = starts[flow.a]
-        starts[flow.a] += TALL * flow.count / total
-    into_top = {}
-    for flow in sorted(flows, key=lambda f: (rank[1][f.b], rank[0][f.a])):
-        into_top[flow.a, flow.b] = ends[flow.b]
-        ends[flow.b] += TALL * flow.count / total
+    lefts, rights = {bar.id: bar for bar in left}, {bar.id: bar for bar in right}
+    total = sum(bar.count for bar in left)
+    leaves, enters = ({i: bar.top for i, bar in bars.items()} for bars in (lefts, rights))
+    begins, ends = {}, {}
+    for flow in sorted(flows, key=lambda f: (lefts[f.a].top, rights[f.b].top)):
+        begins[flow] = leaves[flow.a]
+        leaves[flow.a] += TALL * flow.count / total
+    for flow in sorted(flows, key=lambda f: (rights[f.b].top, lefts[f.a].top)):
+        ends[flow] = enters[flow.b]
+        enters[flow.b] += TALL * flow.count / total
     out = []
     for flow in sorted(flows[:MOST_BANDS], key=lambda f: (not f.kept, -f.count)):
-        key, thick = (flow.a, flow.b), TALL * flow.count / total
-        title = f"{flow.count:,} from {names[0][flow.a]} to {names[1][flow.b]}"
-        out.append(Band(flow, title, _outline(from_top[key], into_top[key], thick)))
+        title = f"{flow.count:,} from {lefts[flow.a].name} to {rights[flow.b].name}"
+        outline = _outline(begins[flow], ends[flow], TALL * flow.count / total)
+        out.append(Band(flow, title, outline))
     return out
 
 
