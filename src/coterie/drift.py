@@ -201,8 +201,8 @@ def _changed_words(
     codes = np.where(known, 2 * np.searchsorted(ids, np.where(known, labels, ids[0])), -1)
     codes[len(old_texts) :] += codes[len(old_texts) :] >= 0  # odd numbers are the new texts
     terms = ClusterTerms(Terms(texts), codes, 2 * len(ids))
-    pairs = [(2 * i + 1, 2 * i) for i in range(len(ids))]
+    pairs = [(terms[2 * i + 1], terms[2 * i]) for i in range(len(ids))]
     return [
-        differences(terms, *pair, by_chance=WORD_LEVEL) if terms.sizes[[*pair]].all() else ([], [])
-        for pair in pairs
+        differences(new, old, WORD_LEVEL) if len(new.rows) and len(old.rows) else ([], [])
+        for new, old in pairs
     ]

@@ -76,7 +76,7 @@ def test_a_phrase_is_in_three_of_a_hundred_texts(times: int, expected: bool) -> 
     """However often its words are there."""
     own = [*["cancel order"] * times, *["cancel it"] * 50, *["order it"] * (50 - times)]
     texts = [*own, *["late parcel"] * 100]
-    found = ClusterTerms(Terms(texts), np.repeat([0, 1], 100), 2).phrases(0, 5)
+    found = ClusterTerms(Terms(texts), np.repeat([0, 1], 100), 2)[0].phrases(5)
     assert ("cancel order" in [term.text for term in found]) == expected
 
 
@@ -93,8 +93,8 @@ def test_a_word_that_repeats_another_adds_little() -> None:
     """By hand: two words in the same texts count as one and a quarter, in others as two."""
     texts = [*["red fox"] * 4, *["red"] * 2, *["fox"] * 2, *["separable lean"] * 8]
     clusters = ClusterTerms(Terms([*texts, *["parcel"] * 16]), np.repeat([0, 1], 16), 2)
-    score = {c.text: c.score for c in find_candidates(clusters, 0)}
-    weight = {term.text: term.weight for term in clusters.characteristic(0)}
+    score = {c.text: c.score for c in find_candidates(clusters[0])}
+    weight = {term.text: term.weight for term in clusters[0].characteristic()}
     for phrase, same, share in (("separable lean", 1.0, 8 / 16), ("red fox", 4 / 8, 4 / 16)):
         first, second = (weight[word] for word in phrase.split())
         expected = (first + second * (1 - REPEATED * same)) * share**COVERED
@@ -106,7 +106,7 @@ def test_a_word_is_completed_by_what_stands_beside_it(times: int, expected: str)
     own = [*["the Red Sox"] * times, *["red"] * (10 - times)]
     clusters = ClusterTerms(Terms([*own, *["parcel"] * 10]), np.repeat([0, 1], 10), 2)
     terms = clusters.terms
-    form = clusters.complete(0, (terms.words.index("red"),), 5)
+    form = clusters[0].complete((terms.words.index("red"),), 5)
     assert terms.text(np.array(form)) == expected
 
 
@@ -118,7 +118,7 @@ def test_candidates_close_to_the_mean_come_first() -> None:
         x = np.zeros((80, 2))
         x[:40] = 1, 0
         x[list(far)] = -0.2, 1
-        score = {c.text: c.score for c in find_candidates(clusters, 0, x)}
+        score = {c.text: c.score for c in find_candidates(clusters[0], x)}
         mean = np.array([0.7, 0.25])  # of the cluster, by hand
         near, away = (v @ mean / np.linalg.norm(v) for v in (np.array([1, 0]), np.array([-0.2, 1])))
         assert near > 2 * away
@@ -164,7 +164,7 @@ def test_what_all_parts_share_comes_first_in_a_group() -> None:
     clusters = ClusterTerms(Terms(texts), np.repeat([0, 1], [20, 30]), 2)
 
     def lead(inside: Ints | None) -> float:
-        found = find_candidates(clusters, 0, inside=inside)
+        found = find_candidates(clusters[0], inside=inside)
         score = {candidate.text: candidate.score for candidate in found}
         return score["Insurance"] / score["Quote"]
 

@@ -24,7 +24,7 @@ def words_of(texts: list[str], labels: list[int], n_words: int = 10) -> list[dic
     codes = np.array(labels)
     k = int(codes.max()) + 1
     clusters = ClusterTerms(Terms(texts), codes, k)
-    return [dict(top_words(clusters, i, n_words)) for i in range(k)]
+    return [dict(top_words(cluster, n_words)) for cluster in clusters]
 
 
 def test_telling_words_come_first_and_stop_words_never() -> None:
@@ -46,7 +46,7 @@ def test_counts_equal_a_loop_over_texts() -> None:
     for cluster in (0, 1):
         members = [t for t, c in zip(TEXTS, LABELS, strict=True) if c == cluster]
         for length in (1, 2, 3):
-            for term in clusters.best(cluster, length):
+            for term in clusters[cluster].best(length):
                 stems = [stem(terms.words[i]) for i in term.form]
                 found = 0
                 for text in members:

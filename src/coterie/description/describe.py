@@ -18,7 +18,7 @@ from coterie.corpus.corpus import cell_values
 from coterie.description.columns import count_values, sort_into_periods
 from coterie.description.names import Parts, make_names, numbered
 from coterie.description.terms import Terms, weigh
-from coterie.description.words import ClusterTerms, top_words
+from coterie.description.words import ClusterTerms, ClusterWords, top_words
 from coterie.errors import UsageError
 from coterie.metrics import cluster_means
 from coterie.neighbors import similarity_blocks, unit_rows
@@ -314,7 +314,7 @@ def find_neighbors(
     profile: Any = clusters.profile()
     if vectors is not None:
         placed = labels >= 0
-        means, _ = cluster_means(vectors[placed], labels[placed], clusters.n_clusters)
+        means, _ = cluster_means(vectors[placed], labels[placed], len(clusters))
         profile = unit_rows(means)
     out: list[list[Neighbor]] = []
     for block, found in similarity_blocks(profile):
@@ -325,7 +325,9 @@ def find_neighbors(
             near = np.argsort(-np.round(row, 9), kind="stable")[: n if used[i] else 0].tolist()
             out.append(
                 [
-                    Neighbor(j, names[j], round(float(row[j]), 4), *differences(clusters, i, j))
+                    Neighbor(
+                        j, names[j], round(float(row[j]), 4), *differences(clusters[i], clusters[j])
+                    )
                     for j in near
                     if np.isfinite(row[j])
                 ]
@@ -334,27 +336,27 @@ def find_neighbors(
 
 
 def differences(
-    clusters: ClusterTerms, here: int, there: int, by_chance: float = 1.0
+    here: ClusterWords, there: ClusterWords, by_chance: float = 1.0
 ) -> tuple[list[str], list[str]]:
     """Words much more frequent in one cluster than in another, and the reverse; five at most.
 
     ``by_chance`` leaves out words whose difference is as large by chance with a probability above
     it (Fisher's exact test, each word for itself).
     """
-    return _more(clusters, here, there, by_chance), _more(clusters, there, here, by_chance)
+    return _more(here, there, by_chance), _more(there, here, by_chance)
 
 
-def _more(clusters: ClusterTerms, here: int, there: int, by_chance: float) -> list[str]:
+def _more(here: ClusterWords, there: ClusterWords, by_chance: float) -> list[str]:
     """Words much more frequent in one cluster than in another, largest difference first."""
-    stems, share = clusters.frequent(here)
-    other = clusters.shares(there, stems)
-    least = max(LEAST_SHARE, clusters.enough(here) / max(int(clusters.sizes[here]), 1))
+    stems, share = here.frequent()
+    other = there.shares(stems)
+    least = max(LEAST_SHARE, here.enough / here.size)
     score = (share - other) * np.log((share + 0.01) / (other + 0.01))
     good = (share >= least) & (share >= MUCH * other)
     if by_chance < 1:
         from scipy.stats import hypergeom
 
-        sizes = [int(clusters.sizes[i]) for i in (here, there)]
+        sizes = len(here.rows), len(there.rows)
         counts = np.rint(share * sizes[0]), np.rint(other * sizes[1])
         both = counts[0] + counts[1]
         good &= hypergeom.sf(counts[0] - 1, sum(sizes), both, sizes[0]) <= by_chance
@@ -364,8 +366,8 @@ def _more(clusters: ClusterTerms, here: int, there: int, by_chance: float) -> li
     for i in order:
         if len(out) == DIFFERING:
             break
-        word = clusters.terms.text(clusters.single(int(stems[i])))
-        if text := clusters.shown(here, clusters.enough(here), word, out):
+        word = here.terms.text(here.terms.single.forms[stems[i]])
+        if text := here.shown(here.enough, word, out):
             out.append(text)
     return out
 
@@ -473,8 +475,8 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     words = terms.single.presence
     space = weigh(words, words.sum(axis=0), len(texts)) if vectors is None else vectors
     out = []
-    for i in range(k):
-        rows = clusters.rows(i)
+    for i, cluster in enumerate(clusters):
+        rows = cluster.rows
         central = by_distance(rows, space) if len(rows) else rows
         calls = rows[:0] if p is None else close_calls(rows, i, p)
         out.append(
@@ -483,7 +485,7 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
                 names[i],
                 size=len(rows),
                 share=round(len(rows) / clusters.n, 4),
-                words=top_words(clusters, i, n_words),
+                words=top_words(cluster, n_words),
                 examples=once(central, texts, n_examples),
                 topics=list(topics[i]) if topics is not None else [],
                 diverse=spread(central, space, texts, n_examples) if len(rows) else [],

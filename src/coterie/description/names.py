@@ -15,7 +15,8 @@ from itertools import chain, combinations, count
 import numpy as np
 
 from coterie._types import Bools, Floats, Ints
-from coterie.description.words import ClusterTerms, Term
+from coterie.description.terms import Terms
+from coterie.description.words import ClusterTerms, ClusterWords, Term
 from coterie.words.cutting import NO_BLANKS, join
 
 LONGEST_NAME = 40  # characters
@@ -106,14 +107,14 @@ def make_names(
         vectors = np.asarray(vectors, dtype=np.float32)
         vectors = vectors - vectors.mean(axis=0)
 
-    def propose(i: int) -> Iterator[Proposal]:
-        inside, taken = _parts_of(parts, clusters.rows(i))
-        found = find_candidates(clusters, i, vectors, inside)
-        for name in chain(combine(found), _by_keywords(clusters, i)):
+    def propose(cluster: ClusterWords) -> Iterator[Proposal]:
+        inside, taken = _parts_of(parts, cluster.rows)
+        found = find_candidates(cluster, vectors, inside)
+        for name in chain(combine(found), _by_keywords(cluster)):
             if name.text.casefold() not in taken:
                 yield name
 
-    return choose_names(clusters.sizes, [propose(i) for i in range(clusters.n_clusters)])
+    return choose_names(clusters.sizes, [propose(cluster) for cluster in clusters])
 
 
 def _parts_of(parts: Parts | None, rows: Ints) -> tuple[Ints | None, set[str]]:
@@ -129,44 +130,34 @@ def _parts_of(parts: Parts | None, rows: Ints) -> tuple[Ints | None, set[str]]:
 
 def keyword_names(clusters: ClusterTerms) -> list[str]:
     """One name per cluster of up to three keywords and short phrases, to compare with."""
-    proposals = [_by_keywords(clusters, i) for i in range(clusters.n_clusters)]
-    return choose_names(clusters.sizes, proposals)
+    return choose_names(clusters.sizes, [_by_keywords(cluster) for cluster in clusters])
 
 
 def find_candidates(
-    clusters: ClusterTerms,
-    cluster: int,
-    vectors: Floats | None = None,
-    inside: Ints | None = None,
+    cluster: ClusterWords, vectors: Floats | None = None, inside: Ints | None = None
 ) -> list[Candidate]:
     """Words and phrases for the name of a cluster, best first.
 
-    Parameters
-    ----------
-    clusters : ClusterTerms
-    cluster : int
-    vectors : ndarray of shape (n, d), optional
-        Of all texts, around their mean.
-    inside : ndarray of int, optional
-        Part of the cluster that each of its texts is in; what many parts hold comes first.
+    ``vectors`` are those of all texts, around their mean. ``inside`` is the part of the cluster
+    that each of its texts is in: what many parts hold comes first.
     """
-    terms = [*clusters.characteristic(cluster)[:WORDS], *clusters.phrases(cluster, PHRASE_WORDS)]
+    terms = [*cluster.characteristic()[:WORDS], *cluster.phrases(PHRASE_WORDS)]
     if not terms:
         return []
-    held = clusters.held(cluster, [term.parts for term in terms])
+    held = cluster.held([term.parts for term in terms])
     share = np.maximum(held.mean(axis=0), 1 / len(held))
     together = np.array([term.count for term in terms]) / np.maximum(held.sum(axis=0), 1)
     score = _weights(terms, held) * share**COVERED * together**TOGETHER
     score *= np.where([len(term.form) == 1 for term in terms], ONE_WORD, 1.0)
     if vectors is not None:
-        score *= _closeness(vectors[clusters.rows(cluster)], held) ** CLOSE
+        score *= _closeness(vectors[cluster.rows], held) ** CLOSE
     if inside is not None:
         score *= _evenness(held, inside) ** EVEN
     order = sorted(range(len(terms)), key=lambda i: (-round(float(score[i]), 6), terms[i].text))
     out: dict[str, Candidate] = {}
     for i in order[:LOOKED_AT]:
-        term = _completed(clusters, cluster, terms[i])
-        text = clusters.shown(cluster, term.count, written(clusters, term))
+        term = _completed(cluster, terms[i])
+        text = cluster.shown(term.count, written(cluster.terms, term))
         if 0 < len(text) <= LONGEST_NAME and text not in out:
             stems = frozenset(term.parts)
             top = terms[0].parts[0] in stems
@@ -174,13 +165,13 @@ def find_candidates(
     return list(out.values())
 
 
-def _completed(clusters: ClusterTerms, cluster: int, term: Term) -> Term:
+def _completed(cluster: ClusterWords, term: Term) -> Term:
     """A term with the words that nearly always stand beside it, if that is not too long."""
-    form = clusters.complete(cluster, term.form, PHRASE_WORDS)
-    more = [word for word in form if word not in term.form and clusters.terms.telling[word]]
-    stems = [int(clusters.terms.stem[word]) for word in more]
+    terms, form = cluster.terms, cluster.complete(term.form, PHRASE_WORDS)
+    more = [word for word in form if word not in term.form and terms.telling[word]]
+    stems = [int(terms.stem[word]) for word in more]
     longer = replace(term, form=form, parts=(*term.parts, *stems))
-    if not more or set(stems) & set(term.parts) or len(written(clusters, longer)) > LONGEST_NAME:
+    if not more or set(stems) & set(term.parts) or len(written(terms, longer)) > LONGEST_NAME:
         return term
     return longer
 
@@ -296,9 +287,8 @@ def numbered(name: str, taken: Collection[str], fold: Callable[[str], str] = str
     return next(new for new in named if fold(new) not in taken)
 
 
-def written(clusters: ClusterTerms, term: Term) -> str:
+def written(terms: Terms, term: Term) -> str:
     """A term with capitals as in a title; stop words stay small."""
-    terms = clusters.terms
     words = []
     for i in term.form:
         word = terms.written[i]
@@ -320,9 +310,9 @@ FADES = 0.03  # parts that say less than this share of what the first says are l
 SPARE = 8  # further parts to choose from where names are alike
 
 
-def _by_keywords(clusters: ClusterTerms, cluster: int) -> Iterator[Proposal]:
+def _by_keywords(cluster: ClusterWords) -> Iterator[Proposal]:
     """Names from the best keywords, first as many as fit, then with spare ones."""
-    parts = name_parts(clusters, cluster)
+    parts = name_parts(cluster)
     best: list[str] = []
     for part in parts:
         words = sum(len(p.split()) for p in [*best, part])
@@ -335,14 +325,14 @@ def _by_keywords(clusters: ClusterTerms, cluster: int) -> Iterator[Proposal]:
         yield Proposal(", ".join(some))
 
 
-def name_parts(clusters: ClusterTerms, cluster: int) -> list[str]:
+def name_parts(cluster: ClusterWords) -> list[str]:
     """Keywords and short phrases for a name, best first; no word is in two of them."""
-    single = clusters.best(cluster)
+    single = cluster.words
     by_part = {term.parts[0]: term for term in single}
     scored = [(term.weight, term) for term in single]
     for length in (2, 3):
-        for term in clusters.best(cluster, length):
-            score = _phrase_score(term, by_part, clusters.enough(cluster))
+        for term in cluster.best(length):
+            score = _phrase_score(term, by_part, cluster.enough)
             if score > 0:
                 scored.append((score, term))
     scored.sort(key=lambda pair: (-round(pair[0], 9), -len(pair[1].form), pair[1].text))
@@ -352,7 +342,7 @@ def name_parts(clusters: ClusterTerms, cluster: int) -> list[str]:
     for score, term in scored:
         if seen & set(term.parts) or (len(out) >= SPARE) or score < FADES * first:
             continue
-        text = clusters.shown(cluster, term.count, written(clusters, term), out)
+        text = cluster.shown(term.count, written(cluster.terms, term), out)
         if text and len(text) <= LONGEST_NAME:
             out.append(text)
             seen |= set(term.parts)

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class Term:
 
 
 class ClusterTerms:
-    """Which terms each cluster holds, and how much they say.
+    """Which terms each cluster holds, and how much they say; item ``i`` is cluster ``i``.
 
     Parameters
     ----------
@@ -65,80 +66,111 @@ class ClusterTerms:
     def __init__(self, terms: Terms, labels: Ints, n_clusters: int) -> None:
         from scipy.sparse import csr_matrix
 
-        self.terms, self.n_clusters = terms, n_clusters
+        self.terms = terms
         placed = np.flatnonzero(labels >= 0)
         self.sizes = np.bincount(labels[placed], minlength=n_clusters)
         self.n = max(len(placed), 1)
         ones = np.ones(len(placed), dtype=np.float32)
-        shape = (n_clusters, terms.n)
-        self._members: Any = csr_matrix((ones, (labels[placed], placed)), shape=shape)
-        self._groups = {
-            "1": terms.single,
-            "2": terms.pairs,
-            "3": terms.triples,
-            "aside": terms.aside,
-        }
-        self._counts = {key: self._members @ g.presence for key, g in self._groups.items()}
-        for counts in self._counts.values():
+        members: Any = csr_matrix((ones, (labels[placed], placed)), shape=(n_clusters, terms.n))
+        self.groups = [terms.aside, terms.single, terms.pairs, terms.triples]
+        self.counts = [members @ group.presence for group in self.groups]
+        for counts in self.counts:
             counts.sort_indices()
-        self._best: dict[tuple[int, int], list[Term]] = {}
-        self._texts: dict[int, list[str]] = {}
+        self.totals = [np.asarray(counts.sum(axis=0))[0] for counts in self.counts]
         of_word = labels[terms.row]
         order = np.argsort(of_word, kind="stable")  # places of words, one cluster after another
-        self._starts = np.searchsorted(of_word[order], np.arange(n_clusters + 1))
-        self._words_of = order
-        self._last: tuple[int, tuple[Ints, Ints, Bools, Bools]] | None = None
-        self._totals = {key: np.asarray(c.sum(axis=0))[0] for key, c in self._counts.items()}
+        words = np.split(order, np.searchsorted(of_word[order], np.arange(n_clusters + 1)))[1:-1]
+        rows = np.split(members.indices.astype(np.int64), members.indptr[1:-1])
         # Clusters in which most texts are greetings, thanks or emoji and nothing else.
         only = (np.diff(terms.single.presence.indptr) == 0) & (
             np.diff(terms.aside.presence.indptr) > 0
         )
-        self._polite = np.bincount(labels[placed], only[placed], n_clusters) > self.sizes / 2
+        polite = np.bincount(labels[placed], only[placed], n_clusters) > self.sizes / 2
+        self._clusters = [
+            ClusterWords(self, i, rows[i], words[i], bool(polite[i])) for i in range(n_clusters)
+        ]
 
-    def best(self, cluster: int, length: int = 1) -> list[Term]:
-        """The terms of ``length`` words of a cluster that say most, best first.
+    def __getitem__(self, i: int) -> ClusterWords:
+        return self._clusters[i]
 
-        Greetings, thanks and emoji are among them only if most texts of the cluster have no other
-        words.
+    def __len__(self) -> int:
+        return len(self._clusters)
+
+    def profile(self) -> Any:
+        """Share of each stem in each cluster, as a sparse matrix of unit rows."""
+        return weigh(self.counts[1], self.totals[1], self.n)
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterWords:
+    """The texts and words of one cluster.
+
+    Attributes
+    ----------
+    corpus : ClusterTerms
+        Of all clusters.
+    number : int
+    rows : ndarray of shape (size,)
+        Of its texts.
+    places : ndarray of int
+        Of its words among all words.
+    polite : bool
+        Whether most texts are greetings, thanks or emoji and nothing else.
+    """
+
+    corpus: ClusterTerms
+    number: int
+    rows: Ints
+    places: Ints
+    polite: bool
+
+    @property
+    def terms(self) -> Terms:
+        """Those of all clusters."""
+        return self.corpus.terms
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Its texts."""
+        return [self.terms.texts[row] for row in self.rows]
+
+    @property
+    def size(self) -> int:
+        """Number of its texts, one at least."""
+        return max(len(self.rows), 1)
+
+    @property
+    def enough(self) -> int:
+        """Texts that must hold a phrase: two, if the cluster has more than one."""
+        return min(2, len(self.rows))
+
+    @cached_property
+    def words(self) -> list[Term]:
+        """The words that say most, best first.
+
+        Greetings, thanks and emoji are among them only if most texts have no other words.
         """
-        known = self._best.get((cluster, length))
-        if known is not None:
-            return known
-        key = "aside" if length == 1 and self._polite[cluster] else str(length)
-        group = self._groups[key]
-        term, count = self._row(key, cluster)
-        keep = self._totals[key][term] >= self.terms.least
+        return self.best(0 if self.polite else 1)
+
+    def best(self, length: int) -> list[Term]:
+        """The terms of ``length`` words that say most, best first; 0 for greetings and emoji."""
+        group, totals = self.corpus.groups[length], self.corpus.totals[length]
+        term, count = self._counts(length)
+        keep = totals[term] >= self.terms.least
         term, count = term[keep], count[keep]
-        share = count / max(int(self.sizes[cluster]), 1)
-        ratio = share / (self._totals[key][term] / self.n)
+        share = count / self.size
+        ratio = share / (totals[term] / self.corpus.n)
         weight = share * np.maximum(np.log(ratio), FLOOR)
         order = np.lexsort((term, -np.round(weight, 9)))[:LOOKED_AT]
-        found = [self._term(group, int(term[i]), int(count[i]), float(weight[i])) for i in order]
-        self._best[cluster, length] = found
-        return found
+        return [self._term(group, int(term[i]), int(count[i]), float(weight[i])) for i in order]
 
-    def rows(self, cluster: int) -> Ints:
-        """Rows of the texts of a cluster, in order."""
-        start, end = self._members.indptr[cluster : cluster + 2]
-        return np.asarray(self._members.indices[start:end], dtype=np.int64)
-
-    def texts(self, cluster: int) -> list[str]:
-        """The texts of a cluster."""
-        if cluster not in self._texts:
-            self._texts[cluster] = [self.terms.texts[row] for row in self.rows(cluster)]
-        return self._texts[cluster]
-
-    def characteristic(self, cluster: int) -> list[Term]:
-        """The words of :meth:`best` that are more frequent in the cluster than elsewhere.
-
-        None where most texts are greetings, thanks or emoji and nothing else.
-        """
-        if self._polite[cluster]:
+    def characteristic(self) -> list[Term]:
+        """The words that are more frequent in the cluster than elsewhere, but for greetings."""
+        if self.polite:
             return []
-        size = max(int(self.sizes[cluster]), 1)
-        return [t for t in self.best(cluster) if t.weight > 1.01 * FLOOR * t.count / size]
+        return [t for t in self.words if t.weight > 1.01 * FLOOR * t.count / self.size]
 
-    def phrases(self, cluster: int, longest: int) -> list[Term]:
+    def phrases(self, longest: int) -> list[Term]:
         """Phrases of two to ``longest`` words that are in enough texts, the best first.
 
         Enough are two texts of a cluster, and 3% of them. A phrase begins and ends with
@@ -147,14 +179,13 @@ class ClusterTerms:
         """
         terms = self.terms
         weights = np.zeros(int(terms.stem.max(initial=-1)) + 1)
-        size = max(int(self.sizes[cluster]), 1)
-        for term in self.characteristic(cluster):
+        for term in self.characteristic():
             weights[term.parts[0]] = term.weight
         best = weights.max(initial=0.0)
         if best <= 0:
             return []
-        word, row, use, solid = self._cut(cluster)
-        value = np.where(use, weights[terms.stem[word]], 0.0)
+        word, row, solid = self._running
+        value = np.where(terms.use[self.places], weights[terms.stem[word]], 0.0)
         value[value < FLOOR * best] = 0.0
         out: list[tuple[float, Term]] = []
         for length in range(2, longest + 1):
@@ -175,7 +206,7 @@ class ClusterTerms:
             values = value[window[first]]
             weight = values.sum(axis=1) - FILLER * best * (values == 0).sum(axis=1)
             score = weight * counts**OFTEN
-            keep = np.flatnonzero((counts >= max(2, SUPPORT * size)) & (weight > 0))
+            keep = np.flatnonzero((counts >= max(2, SUPPORT * self.size)) & (weight > 0))
             for i in keep[np.argsort(-np.round(score[keep], 9), kind="stable")][:LOOKED_AT]:
                 form = tuple(map(int, forms[i]))
                 parts = tuple(
@@ -186,22 +217,19 @@ class ClusterTerms:
         out.sort(key=lambda pair: (-round(pair[0], 9), pair[1].text))
         return [term for _, term in out]
 
-    def _cut(self, cluster: int) -> tuple[Ints, Ints, Bools, Bools]:
-        """Words of a cluster one after another, their rows, and which of them may be in phrases."""
-        if self._last is None or self._last[0] != cluster:
-            terms = self.terms
-            inside = self._words_of[self._starts[cluster] : self._starts[cluster + 1]]
-            cut = terms.word[inside], terms.row[inside], terms.use[inside], terms.solid[inside]
-            self._last = cluster, cut
-        return self._last[1]
+    @cached_property
+    def _running(self) -> tuple[Ints, Ints, Bools]:
+        """Its words one after another, their rows, and which of them may be in phrases."""
+        words = self.terms
+        return words.word[self.places], words.row[self.places], words.solid[self.places]
 
-    def complete(self, cluster: int, form: tuple[int, ...], longest: int) -> tuple[int, ...]:
+    def complete(self, form: tuple[int, ...], longest: int) -> tuple[int, ...]:
         """A word or phrase with the words that nearly always stand beside it in a cluster.
 
         "Red" becomes "Red Sox", and "file a life" becomes "file a life insurance claim", if 70% of
         the places where the one is are the other. Stop words complete nothing.
         """
-        word, row, _, solid = self._cut(cluster)
+        word, row, solid = self._running
         whole = solid & self.terms.telling[word]
         start = np.flatnonzero(word == form[0])
         for i, part in enumerate(form[1:], 1):
@@ -222,11 +250,11 @@ class ClusterTerms:
                 break
         return form
 
-    def held(self, cluster: int, stems: Sequence[Sequence[int]]) -> Bools:
-        """For each text of a cluster and each list of stems, whether the text holds all of them."""
+    def held(self, stems: Sequence[Sequence[int]]) -> Bools:
+        """For each text and each list of stems, whether the text holds all of them."""
         used = np.unique([stem for some in stems for stem in some])
         column = np.searchsorted(self.terms.single.parts[:, 0], used)
-        presence = self.terms.single.presence[self.rows(cluster)][:, column].toarray() > 0
+        presence = self.terms.single.presence[self.rows][:, column].toarray() > 0
         place = {int(stem): i for i, stem in enumerate(used)}
         return np.stack(
             [presence[:, [place[stem] for stem in some]].all(axis=1) for some in stems], axis=1
@@ -239,60 +267,47 @@ class ClusterTerms:
         parts = tuple(int(part) for part in parts)
         return Term(self.terms.text(form), parts, tuple(map(int, form)), count, weight)
 
-    def enough(self, cluster: int) -> int:
-        """Texts that must hold a phrase: two, if the cluster has more than one."""
-        return min(2, int(self.sizes[cluster]))
-
-    def shown(self, cluster: int, count: int, text: str, others: Iterable[str] = ()) -> str:
+    def shown(self, count: int, text: str, others: Iterable[str] = ()) -> str:
         """How to show a term that ``count`` texts hold; empty if it is a piece of a word."""
         if not NO_BLANKS.match(text):
             return text
-        text = grow(text, self.texts(cluster))
+        text = grow(text, self.texts)
         piece = unicodedata.category(text[0]) == "Mn" or (len(text) < 3 and ALPHABET.match(text))
-        if piece or count < self.enough(cluster) or any(_overlap(text, o) for o in others):
+        if piece or count < self.enough or any(_overlap(text, o) for o in others):
             return ""
         return text
 
-    def frequent(self, cluster: int) -> tuple[Ints, Floats]:
-        """The stems that most of a cluster's texts hold, and the share of the texts that do."""
-        term, count = self._row("1", cluster)
+    def frequent(self) -> tuple[Ints, Floats]:
+        """The stems that most of the texts hold, and the share of the texts that do."""
+        term, count = self._counts(1)
         order = np.lexsort((term, -count))[:LOOKED_AT]
-        return term[order].astype(np.int64), count[order] / max(int(self.sizes[cluster]), 1)
+        return term[order].astype(np.int64), count[order] / self.size
 
-    def shares(self, cluster: int, stems: Ints) -> Floats:
-        """Share of a cluster's texts that hold each of the stems."""
-        term, count = self._row("1", cluster)
+    def shares(self, stems: Ints) -> Floats:
+        """Share of the texts that hold each of the stems."""
+        term, count = self._counts(1)
         if not len(term):
             return np.zeros(len(stems))
         place = np.minimum(np.searchsorted(term, stems), len(term) - 1)
-        share = np.where(term[place] == stems, count[place], 0) / max(int(self.sizes[cluster]), 1)
+        share = np.where(term[place] == stems, count[place], 0) / self.size
         return np.asarray(share, dtype=np.float64)
 
-    def _row(self, key: str, cluster: int) -> tuple[Ints, Floats]:
-        """Terms of a group that a cluster holds, and how many of its texts do."""
-        counts = self._counts[key]
-        inside = slice(counts.indptr[cluster], counts.indptr[cluster + 1])
+    def _counts(self, length: int) -> tuple[Ints, Floats]:
+        """Terms of a length that the cluster holds, and how many of its texts do."""
+        counts = self.corpus.counts[length]
+        inside = slice(counts.indptr[self.number], counts.indptr[self.number + 1])
         return counts.indices[inside], counts.data[inside]
 
-    def single(self, i: int) -> Ints:
-        """The most frequent form of a stem."""
-        form: Ints = self.terms.single.forms[i]
-        return form
 
-    def profile(self) -> Any:
-        """Share of each stem in each cluster, as a sparse matrix of unit rows."""
-        return weigh(self._counts["1"], self._totals["1"], self.n)
-
-
-def top_words(clusters: ClusterTerms, cluster: int, n_words: int = 10) -> list[tuple[str, float]]:
+def top_words(cluster: ClusterWords, n_words: int = 10) -> list[tuple[str, float]]:
     """The most telling words and pairs of a cluster, best first, each word in one of them only."""
     seen: set[int] = set()
-    single = clusters.best(cluster)
+    single = cluster.words
     often = {term.parts[0]: term.count for term in single}
     pairs = [
         pair
-        for pair in clusters.best(cluster, 2)
-        if pair.count >= clusters.enough(cluster)
+        for pair in cluster.best(2)
+        if pair.count >= cluster.enough
         and pair.count >= TAKES_OVER * max(often.get(part, pair.count) for part in pair.parts)
     ]
     out: dict[str, float] = {}
@@ -304,7 +319,7 @@ def top_words(clusters: ClusterTerms, cluster: int, n_words: int = 10) -> list[t
         larger = [p for p in pairs if set(term.parts) < set(p.parts) and not set(p.parts) & seen]
         taken = max(larger, key=lambda p: p.count, default=term)
         seen |= set(taken.parts)
-        if text := clusters.shown(cluster, taken.count, taken.text, out):
+        if text := cluster.shown(taken.count, taken.text, out):
             out[text] = taken.weight
     ranked = sorted(out.items(), key=lambda item: (-item[1], item[0]))
     return [(text, round(weight, 4)) for text, weight in ranked]

@@ -181,7 +181,7 @@ def _follow(run: Clustering, column: str) -> Timeline:
             here, entered, left, shift = i * width + t, list[str](), list[str](), None
             if counts[i, t] >= LEAST_TEXTS:
                 if last is not None:
-                    entered, left = differences(words, here, last, BY_CHANCE)
+                    entered, left = differences(words[here], words[last], BY_CHANCE)
                     shift = round(float(1 - centers[here] @ centers[last]), 4)
                 last = here
             share = round(float(counts[i, t] / max(totals[t], 1)), 4)
