@@ -21,20 +21,11 @@ import numpy as np
 from coterie._emoji import EMOJI_PATTERN
 from coterie._random import numpy_generator
 from coterie._types import Ints
+from coterie.words.languages import NAMES
 from coterie.words.stopwords import ENGLISH
 
 LONGEST = 20_000  # characters read of each text
 WORD = re.compile(rf"[^\W_]+(?:['’.+#-]*[^\W_]+)*[+#]*|{EMOJI_PATTERN}")
-# Porter's rules of 1980 for English: saved vocabularies hold their stems.
-ALGORITHMS = dict(
-    pair.split(":")
-    for pair in """
-    ar:arabic ca:catalan cs:czech da:danish de:german el:greek en:porter eo:esperanto es:spanish
-    et:estonian eu:basque fa:persian fi:finnish fr:french ga:irish hi:hindi hu:hungarian
-    hy:armenian id:indonesian it:italian lt:lithuanian ne:nepali nl:dutch no:norwegian pl:polish
-    pt:portuguese ro:romanian ru:russian sr:serbian sv:swedish ta:tamil tr:turkish yi:yiddish
-    """.split()
-)
 # Korean particles that are written together with the noun before them.
 PARTICLE = re.compile(
     "(?:에서는|에서|에게|으로|까지|부터|처럼|보다|은|는|이|가|을|를|의|에|와|과|도|로|만)$"
@@ -165,7 +156,8 @@ def stem(word: str, language: str = "en") -> str:
 def _stemmer(language: str) -> Any:
     import snowballstemmer
 
-    name = ALGORITHMS.get(language)
+    # Porter's rules of 1980 for English: saved vocabularies hold their stems.
+    name = "porter" if language == "en" else NAMES.get(language, "").lower()
     return snowballstemmer.stemmer(name) if name in snowballstemmer.algorithms() else None
 
 
