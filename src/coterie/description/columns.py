@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,10 @@ from coterie._types import Ints
 MOST_PERIODS = 40
 UNITS = ("day", "week", "month", "quarter", "year")
 YEARS = range(1900, 2101)  # others are mistakes, or stand for "never"
+NOTHING = ("(none)", "nan", "nat", "none", "null", "n/a", "na", "-")
 _TAIL = r"(?:[T\s日,].*)?$"
 YEAR_FIRST = re.compile(r"(\d{4})[-/.年]\s?(\d{1,2})(?:[-/.月]\s?(\d{1,2}))?[月.]?" + _TAIL)
+ISO_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ]")
 COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})" + r"(?:T.*)?$")
 YEAR_LAST = re.compile(r"(\d{1,2})([-/.])\s?(\d{1,2})[-/.]\s?(\d{4}|\d{2})" + _TAIL)
 DAY_WORD = re.compile(
@@ -91,23 +93,14 @@ def parse_dates(
     >>> parse_dates(["2026-03-01", "1.3.2026", None, "soon"])
     ([datetime.date(2026, 3, 1), datetime.date(2026, 3, 1), None, None], 1, 1)
     """
-    rows = list(values)
-    texts = [None if isinstance(v, (date, np.datetime64)) else _plain(v) for v in rows]
-    distinct = set(texts) - {None, ""}
+    texts = [_plain(value) for value in values]
+    distinct = set(texts) - {""}
     if month_first is None:
         month_first = sum(order_of_parts(distinct)) > 0
-    known = {text: parse_text(text, month_first=month_first) for text in distinct if text}
-    out: list[date | None] = []
-    missing = 0
-    for value, text in zip(rows, texts, strict=True):
-        if text is None:
-            found = _from_object(value)
-            missing += found is None
-        else:
-            found = known.get(text)
-            missing += text == ""
-        out.append(found)
-    return out, missing, sum(day is None for day in out) - missing
+    known = {text: parse_text(text, month_first=month_first) for text in distinct}
+    out = [known.get(text) for text in texts]
+    missing = texts.count("")
+    return out, missing, out.count(None) - missing
 
 
 def parse_text(text: str, *, month_first: bool = False) -> date | None:
@@ -178,21 +171,11 @@ def _name(number: int, unit: str) -> str:
 
 
 def _plain(value: object) -> str:
-    """A value as text; empty for what stands for nothing."""
-    if value is None or value != value:  # not a number, not a time
-        return ""
-    text = str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
-    text = text.strip()
-    return "" if text.casefold() in ("", "nan", "nat", "none", "null", "n/a", "na", "-") else text
-
-
-def _from_object(value: Any) -> date | None:
-    if isinstance(value, np.datetime64):
-        value = value.astype("datetime64[D]").astype(object)  # None where it is not a time
-    if value is None or value != value:
-        return None
-    day = value.date() if isinstance(value, datetime) else value
-    return _date(day.year, day.month, day.day)
+    """A value as text; empty for what stands for nothing. Of an ISO time, the day."""
+    text = as_text(value)
+    if iso := ISO_TIME.match(text):
+        return iso[1]
+    return "" if text.casefold() in NOTHING else text
 
 
 def order_of_parts(texts: Iterable[Any]) -> tuple[int, int]:
