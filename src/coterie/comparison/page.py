@@ -68,14 +68,11 @@ def draw(found: Comparison) -> Picture | None:
         origins[flow.b] += flow.count * place[flow.a]
     # Clusters of B are at the mean height of the rows they come from: bands cross less.
     right = sorted(counts[1], key=lambda i: (i is None, origins[i] / counts[1][i], i or 0))
-    bars = [
-        _column(ids, sizes, {c.id: c.name for c in clusters})
-        for ids, sizes, clusters in zip(
-            (left, right), counts, (found.clusters_a, found.clusters_b), strict=True
-        )
-    ]
-    height = max(column[-1].slot_top + column[-1].slot for column in bars)
-    return Picture(round(height, 2), *bars, _bands(found.flows, *bars))
+    bars_a = _column(left, counts[0], {c.id: c.name for c in found.clusters_a})
+    bars_b = _column(right, counts[1], {c.id: c.name for c in found.clusters_b})
+    height = max(bars[-1].slot_top + bars[-1].slot for bars in (bars_a, bars_b))
+    bands = _bands(found.flows, bars_a, bars_b)
+    return Picture(round(height, 2), bars_a, bars_b, bands)
 
 
 def _column(

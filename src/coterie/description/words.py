@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -95,6 +95,9 @@ class ClusterTerms:
 
     def __len__(self) -> int:
         return len(self._clusters)
+
+    def __iter__(self) -> Iterator[ClusterWords]:
+        return iter(self._clusters)
 
     def profile(self) -> Any:
         """Share of each stem in each cluster, as a sparse matrix of unit rows."""
