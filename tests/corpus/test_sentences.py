@@ -39,7 +39,8 @@ def test_no_text_has_no_sentence() -> None:
 def test_every_row_stays_and_columns_are_repeated() -> None:
     table = {"row": [7, 8, 9], "text": [" ".join(TWO), "", "One more text here."]}
     rows = [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
-    corpus, column = split_corpus(make_corpus(rows, "text"))
+    corpus = split_corpus(make_corpus(rows, "text"))
+    column = corpus.split["column"]
     assert column == "coterie_row"  # the input has a column of that name
     assert corpus.texts == [*TWO, "", "One more text here."]
     assert corpus.table["row"].to_pylist() == [7, 7, 8, 9]
