@@ -153,7 +153,7 @@ def test_rows_and_cells_have_a_longest(tmp_path: Path, name: str, monkeypatch) -
     if name.endswith("xlsx"):
         pytest.importorskip("openpyxl")
     monkeypatch.setattr(module, "BLOCK", 100)
-    monkeypatch.setattr(module, "LONGEST", 2_000)
+    monkeypatch.setattr(module, "LONGEST_ROW", 2_000)
     make, place = TOO_LONG[name]
     make(tmp_path / name)
     with pytest.raises(DataError) as caught:
@@ -174,7 +174,7 @@ def test_what_unpacks_to_far_too_much_is_refused(tmp_path: Path, suffix: str, mo
     else:
         with open_packed(path, suffix) as file:
             file.write(data)
-    monkeypatch.setattr(module, "LARGE", 1_000_000)
+    monkeypatch.setattr(module, "ANY_RATIO_BYTES", 1_000_000)
     with raises(DataError, "MiB, which no table"):
         read_table(path)
     monkeypatch.setenv("COTERIE_LIMITS", "off")

@@ -271,7 +271,7 @@ def test_columns_from_a_pipe_are_those_of_the_first_rows(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("memory", [4, 1 << 20])
 def test_standard_input_can_be_taken_whole(monkeypatch: pytest.MonkeyPatch, memory: int) -> None:
-    monkeypatch.setattr(source_module, "MEMORY", memory)
+    monkeypatch.setattr(source_module, "PIPE_MEMORY", memory)
     pipe = Pipe(monkeypatch)
     pipe.say("one\ntwo\n")
     pipe.end()

@@ -70,7 +70,7 @@ def test_a_pipe_of_the_shell_gives_every_row() -> None:
 
 @PIPES
 def test_a_pipe_without_a_writer_is_not_waited_for(fifo: Path, monkeypatch) -> None:
-    monkeypatch.setattr(module, "WRITER", 0.2)
+    monkeypatch.setattr(module, "WRITER_SECONDS", 0.2)
     with raises(DataError, "is a named pipe that"):
         TextStream(fifo, format="txt")
 

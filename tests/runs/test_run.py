@@ -258,7 +258,7 @@ def test_a_notebook_shows_clusters_and_map_with_everything_escaped() -> None:
 
 
 def test_a_text_as_long_as_reading_allows_is_written_and_read(monkeypatch) -> None:
-    monkeypatch.setattr("coterie.corpus.source.LONGEST", 1 << 16)
+    monkeypatch.setattr("coterie.corpus.source.LONGEST_ROW", 1 << 16)
     monkeypatch.setattr("coterie.run_files.HEADER", 1 << 10)
     long = '"apple" ' * 6550 + "ripe"  # 65,504 bytes with its quotes doubled
     run = coterie.cluster([*TEXTS, long], 2, **KMEANS)

@@ -10,7 +10,7 @@ import pytest
 
 from commands import run
 from coterie import TwoStep
-from coterie.corpus.write import KINDS
+from coterie.corpus.write import RESULT_TYPES
 from coterie.errors import DataError
 from coterie.runs.label import model_digest
 from coterie.runs.shards import (
@@ -102,7 +102,7 @@ def test_parts_without_rows_or_texts_have_the_columns_of_the_others(
     run("predict", model, corpus, "--out", out)
     schemas = [pyarrow.parquet.read_schema(path) for path in sorted(out.rglob("*.parquet"))]
     assert all(schema.equals(schemas[0]) for schema in schemas)
-    assert schemas[0].field("cluster").type == KINDS["cluster"]
+    assert schemas[0].field("cluster").type == RESULT_TYPES["cluster"]
 
 
 def test_a_stopped_run_goes_on_with_the_missing_parts(

@@ -31,31 +31,33 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
 TURNING = re.compile(r"[\u202a-\u202e\u2066-\u2069]")  # direction overrides and embeddings
 BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # letters without ink
 SURROGATE = re.compile(r"[\ud800-\udfff]")  # half a character, as broken JSON escapes leave behind
-USUAL = (  # names of columns of texts
+USUAL_TEXT_COLUMNS = (  # names of columns of texts
     "text message body content comment comments description title question query feedback answer "
     "response post tweet review subject summary sentence snippet"
 ).split()
-PLAIN = re.compile(r"(large_)?string|u?int|float|bool|date|time|decimal")  # kinds of a dataset
+PLAIN_TYPES = re.compile(
+    r"(large_)?string|u?int|float|bool|date|time|decimal"
+)  # kinds of a dataset
 NUMBER = re.compile(r"[-+]?[\d.,:/ -]*\d[\d.,:/ -]*(?:[eE][-+]?\d+|\s?[%€$£])?")
 VECTOR = re.compile(r"\s*\[[-+\d.,eE\s]*\]\s*")
-WORDS = 1.5  # mean of a column that holds more than names
-CLEAR = 2  # times as many words as another column: certainly the texts
-EXAMPLE = 40  # characters of a cell in a message
+PROSE_WORDS = 1.5  # mean of a column that holds more than names
+CLEAR_LEAD = 2  # times as many words as another column: certainly the texts
+EXAMPLE_LENGTH = 40  # characters of a cell in a message
 CHUNK_ROWS = 10_000  # rows that are worked on at a time
-LONG = 10_000  # characters; encoders read far less
+LONG_TEXT = 10_000  # characters; encoders read far less
 PLACEHOLDERS = frozenset(
     "|as discussed|asdf|n/a|na|nil|no|no comment|no comments|none|not applicable|nothing|null|ok|"
     "okay|see above|see attached|see attachment|see below|tbd|test|testing|unknown|x|xx|xxx".split(
         "|"
     )
 )
-TABLE = "the table"  # in messages, if it has no name
-LISTED = 3  # rows that a note names
-MESSAGES = {
+UNNAMED = "the table"  # in messages, if it has no name
+LISTED_ROWS = 3  # rows that a note names
+NOTE_TEXTS = {
     "converted": "not text in the file, read as text",
     "empty": "no text (empty, missing or only punctuation), left without a cluster",
     "control": "line breaks or control characters, read as blanks",
-    "long": f"longer than {LONG:,} characters; encoders read only the beginning",
+    "long": f"longer than {LONG_TEXT:,} characters; encoders read only the beginning",
     "duplicate": "repeats of an earlier text, in the same cluster",
     "boilerplate": "placeholders (such as n/a, none, test)",
     "vectors": "repeats of an earlier text with another vector; that of the first is used",
@@ -120,7 +122,7 @@ def value_to_text(value: Any) -> str:
 
 
 def pick_text_column(
-    table: pa.Table, wanted: str | None, option: str = "--text-column", name: str = TABLE
+    table: pa.Table, wanted: str | None, option: str = "--text-column", name: str = UNNAMED
 ) -> str:
     """The column asked for, else one with a usual name, else the one with most words by far.
 
@@ -132,7 +134,7 @@ def pick_text_column(
     if len(names) == 1:
         return names[0]
     by_name = {column.strip().lower(): column for column in reversed(names)}
-    if usual := next((by_name[word] for word in USUAL if word in by_name), None):
+    if usual := next((by_name[word] for word in USUAL_TEXT_COLUMNS if word in by_name), None):
         return usual
     looks = {column: look for column in names if (look := _look(table.column(column)))}
     if not looks:
@@ -140,9 +142,9 @@ def pick_text_column(
         raise DataError(
             f"{name}: no column contains text (columns: {columns}); name it with {option}."
         )
-    words = max(look[0] for look in looks.values()) >= WORDS
+    words = max(look[0] for look in looks.values()) >= PROSE_WORDS
     size = {column: look[0] if words else look[1] for column, look in looks.items()}
-    likely = [column for column in looks if size[column] * CLEAR > max(size.values())]
+    likely = [column for column in looks if size[column] * CLEAR_LEAD > max(size.values())]
     if len(likely) > 1:
         shown = ", ".join(f"{column!r} ({looks[column][2]!r})" for column in likely)
         raise UsageError(
@@ -164,7 +166,7 @@ def _look(column: pa.ChunkedArray) -> tuple[float, float, str] | None:
         return None
     words = [len(t.split()) if t.isascii() else max(len(t.split()), len(t) / 3) for t in texts]
     short = " ".join(texts[0].split())
-    example = short if len(short) <= EXAMPLE else short[: EXAMPLE - 3] + "..."
+    example = short if len(short) <= EXAMPLE_LENGTH else short[: EXAMPLE_LENGTH - 3] + "..."
     return sum(words) / len(texts), sum(map(len, texts)) / len(texts), example
 
 
@@ -215,7 +217,7 @@ def _cell(scalar: pa.Scalar) -> Any:
 
 
 @dataclass(frozen=True)
-class Note:
+class DataNote:
     """Something a user should know about the data: what, how many rows, and the first of them."""
 
     kind: str
@@ -268,7 +270,7 @@ class Survey:
         Rows, those with a text, and different texts.
     sha256 : str
         Digest of the texts and their order, the same as that of a :class:`Corpus`.
-    notes : tuple of Note
+    notes : tuple of DataNote
         What is unusual; each lists the first rows only.
     texts : list of str
         The sample: different texts in the order of the corpus.
@@ -282,7 +284,7 @@ class Survey:
     filled: int
     distinct: int
     sha256: str
-    notes: tuple[Note, ...]
+    notes: tuple[DataNote, ...]
     texts: list[str]
     counts: Ints
     first: Ints
@@ -364,7 +366,7 @@ class Corpus:
         Every input column as it was read.
     text_column : str
     id_column : str or None
-    notes : tuple of Note
+    notes : tuple of DataNote
         What reading noticed: empty rows, duplicates, control characters, very long texts, ...
     masked : dict, optional
         How often each kind of personal data was masked; None if nothing was to be masked.
@@ -380,7 +382,7 @@ class Corpus:
     table: pa.Table
     text_column: str
     id_column: str | None = None
-    notes: tuple[Note, ...] = field(default=(), compare=False)
+    notes: tuple[DataNote, ...] = field(default=(), compare=False)
     masked: Mapping[str, int] | None = None
     large: LargeTable | None = None
     split: Mapping[str, Any] | None = None
@@ -414,8 +416,8 @@ def build(
     table: pa.Table,
     text_column: str,
     id_column: str | None = None,
-    notes: Sequence[Note] = (),
-    name: str = TABLE,
+    notes: Sequence[DataNote] = (),
+    name: str = UNNAMED,
     masker: Masker | None = None,
 ) -> Corpus:
     """Clean and mask the text column of a table, and note what is unusual about it."""
@@ -433,7 +435,7 @@ def build(
     flags = row_flags(values, texts) | {"duplicate": _repeats(texts)}
     found = [
         make_note(kind, sum(flags[kind]), [i for i, flag in enumerate(flags[kind], 1) if flag])
-        for kind in MESSAGES
+        for kind in NOTE_TEXTS
         if kind in flags
     ]
     notes = (*notes, *(note for note in found if note))
@@ -470,21 +472,21 @@ def row_flags(values: Sequence[Any], texts: Sequence[str]) -> dict[str, list[boo
         "converted": [not isinstance(value, str) and text != "" for value, text in pairs],
         "empty": [text == "" for text in texts],
         "control": [CONTROL.search(text) is not None for text in raw],
-        "long": [len(text) > LONG for text in texts],
+        "long": [len(text) > LONG_TEXT for text in texts],
         "boilerplate": [t != "" and t.casefold().strip(" .!?-") in PLACEHOLDERS for t in texts],
     }
 
 
-def make_note(kind: str, count: int, rows: Sequence[int]) -> Note | None:
+def make_note(kind: str, count: int, rows: Sequence[int]) -> DataNote | None:
     """A note about so many rows, counted from one, of which the first are listed."""
     if not count:
         return None
-    listed = ", ".join(map(str, rows[:LISTED])) + (", ..." if count > LISTED else "")
+    listed = ", ".join(map(str, rows[:LISTED_ROWS])) + (", ..." if count > LISTED_ROWS else "")
     plural = "rows" if count > 1 else "row"
-    return Note(kind, count, tuple(rows), f"{count} {plural} ({listed}): {MESSAGES[kind]}")
+    return DataNote(kind, count, tuple(rows), f"{count} {plural} ({listed}): {NOTE_TEXTS[kind]}")
 
 
-def no_words(rows: int, column: str, name: str = TABLE) -> DataError:
+def no_words(rows: int, column: str, name: str = UNNAMED) -> DataError:
     """What to say where there is nothing to cluster."""
     return DataError(
         f"{name}: all {rows} rows of the column {column!r} are empty or have no letter, digit or "
@@ -600,7 +602,7 @@ def _of_dataset(data: Any) -> pa.Table:
         raise UsageError("X is a dataset that does not know its columns; pass a list of texts.")
     if not isinstance(data.column_names, Mapping):
         kinds = {n: str(getattr(data.features[n], "dtype", "")) for n in data.column_names}
-        kept = [name for name, kind in kinds.items() if PLAIN.match(kind)]
+        kept = [name for name, kind in kinds.items() if PLAIN_TYPES.match(kind)]
         rows = list(data.select_columns(kept) if hasattr(data, "select_columns") else data)
         return _table_of({name: [row[name] for row in rows] for name in kept})
     splits = {name: _of_dataset(part) for name, part in data.items()}

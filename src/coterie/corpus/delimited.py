@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
-from coterie.corpus.corpus import USUAL, Note, is_number, unique_names
+from coterie.corpus.corpus import USUAL_TEXT_COLUMNS, DataNote, is_number, unique_names
 from coterie.corpus.source import Source, count_lines, longest, too_long, whole_lines
 from coterie.errors import DataError
 
@@ -60,7 +60,7 @@ class Delimited:
         self.source, self.encoding, self.format = source, encoding, format
         self.header, self.wanted = header, wanted
         self.names: list[str] = []
-        self.notes: list[Note] = []  # known when the first table is there
+        self.notes: list[DataNote] = []  # known when the first table is there
         self.delimiter = "\t" if format == "tsv" else ","
         self.quoted = True if quoted is None else quoted
         if format == "tsv" and quoted is None and not source.is_pipe:
@@ -227,24 +227,24 @@ class Delimited:
         return True
 
 
-def find_delimiter(text: str) -> tuple[str, list[Note]]:
+def find_delimiter(text: str) -> tuple[str, list[DataNote]]:
     """Comma, unless the header has none and has semicolons or tabs instead; then with a note."""
     found, header = ",", next(line for line in text.splitlines() if line.strip())
     if "," not in header:
         found = next((mark for mark in (";", "\t", "|") if mark in header), ",")
     if found == ",":
         return found, []
-    return found, [Note("delimiter", 0, (), f"fields are separated by {found!r}")]
+    return found, [DataNote("delimiter", 0, (), f"fields are separated by {found!r}")]
 
 
 def name_columns(
     rows: Sequence[Sequence[str]], header: bool | None, wanted: Collection[str] = ()
-) -> tuple[list[str], bool, list[Note]]:
+) -> tuple[list[str], bool, list[DataNote]]:
     """Names of the columns, whether the first row has them (None: guess), and notes on that."""
-    notes: list[Note] = []
+    notes: list[DataNote] = []
     if header is None:
         header, note = guess_header(rows, wanted)
-        notes = [Note("header", 1, (1,), note)] if note else []
+        notes = [DataNote("header", 1, (1,), note)] if note else []
     fields = rows[0] if header else [""] * len(rows[0])
     names = [field.strip() or f"column_{i}" for i, field in enumerate(fields, 1)]
     return (unique_names(names) if header or len(names) > 1 else ["text"]), header, notes
@@ -267,7 +267,11 @@ def guess_header(
     """
     first, body = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
     names = {cell.strip().casefold() for cell in first}
-    if not body or not names - {""} or names & {*USUAL, *(n.casefold() for n in wanted)}:
+    if (
+        not body
+        or not names - {""}
+        or names & {*USUAL_TEXT_COLUMNS, *(n.casefold() for n in wanted)}
+    ):
         return True, None
     columns = list(zip(*body, strict=True))
     data = 0

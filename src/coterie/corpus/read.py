@@ -15,7 +15,7 @@ from coterie.corpus.corpus import (
     CHUNK_ROWS,
     Chunk,
     Corpus,
-    Note,
+    DataNote,
     build,
     cell_values,
     check_column,
@@ -52,7 +52,7 @@ class TextStream:
     text_column : str or None
         None until the first rows are read, unless it was given.
     format : str
-    notes : tuple of Note
+    notes : tuple of DataNote
         About the file, known when the first rows are read; what is unusual about texts is noted by
         :func:`survey`.
 
@@ -90,7 +90,7 @@ class TextStream:
         check_content(self.source.parts[0] if self.source.parts else self.source, head, format)
         columns = bool(self._wanted or header)
         self.format, said = find_format(self.source, head, format, columns=columns)
-        self.notes = (Note("format", 0, (), said),) if said else ()
+        self.notes = (DataNote("format", 0, (), said),) if said else ()
         if KINDS[self.format].mark:
             self.source.take()  # it is read from any place
         self._kinds: Kinds = {}  # of the columns of a JSON file, once it was read
@@ -222,7 +222,7 @@ class TextStream:
                 yield table
             self._learn(reader.header, reader.notes)
 
-    def _learn(self, header: bool | None, notes: Sequence[Note]) -> None:
+    def _learn(self, header: bool | None, notes: Sequence[DataNote]) -> None:
         """Keep what the first rows told."""
         self.header, self.notes = header, tuple(dict.fromkeys((*self.notes, *notes)))
 
@@ -317,7 +317,7 @@ default="auto"
 
 def read_table(
     source: str | Path | Source | Sequence[str | Path], **options: Unpack[ColumnOptions]
-) -> tuple[pa.Table, list[Note]]:
+) -> tuple[pa.Table, list[DataNote]]:
     """All columns of a file, and what is unusual about it; options as for :func:`read_corpus`."""
     opened = source if isinstance(source, Source) else Source(source, again=True)
     opened.take()

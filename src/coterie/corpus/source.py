@@ -35,14 +35,14 @@ from coterie.errors import DataError, UsageError
 
 STDIN = "standard input"
 BLOCK = 1 << 20  # bytes read at a time from a file
-PIPE = 1 << 16  # from a pipe, which rarely holds more
-MEMORY = 1 << 25  # bytes of a pipe that are held without a temporary file
-HEAD = 1 << 12  # bytes that tell the format
-PATIENCE = 0.2  # seconds; a pipe that is silent for longer is waiting for something
-LONGEST = 1 << 24  # bytes of a row or a cell
-LARGE = 1 << 26  # bytes; what unpacks to less is read however small it was
-RATIO = 200  # of what unpacks to more: bytes for a byte; texts have 2 to 50
-WRITER = 10.0  # seconds until somebody has to have opened a named pipe for writing
+PIPE_BLOCK = 1 << 16  # from a pipe, which rarely holds more
+PIPE_MEMORY = 1 << 25  # bytes of a pipe that are held without a temporary file
+HEAD_BYTES = 1 << 12  # bytes that tell the format
+PIPE_PATIENCE = 0.2  # seconds; a pipe that is silent for longer is waiting for something
+LONGEST_ROW = 1 << 24  # bytes of a row or a cell
+ANY_RATIO_BYTES = 1 << 26  # bytes; what unpacks to less is read however small it was
+UNPACK_RATIO = 200  # of what unpacks to more: bytes for a byte; texts have 2 to 50
+WRITER_SECONDS = 10.0  # seconds until somebody has to have opened a named pipe for writing
 DATABASE = "sqlite:///"
 PACKED: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
     b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
@@ -107,7 +107,7 @@ class Source:
         """The first bytes, unpacked, which stay to be read."""
         if self.parts:
             return self.parts[0].head()
-        return self._raw_head() if self._packed is None else next(self.blocks(), b"")[:HEAD]
+        return self._raw_head() if self._packed is None else next(self.blocks(), b"")[:HEAD_BYTES]
 
     def blocks(self) -> Iterator[bytes]:
         """The bytes from the start, unpacked; of a pipe, as they come."""
@@ -119,7 +119,7 @@ class Source:
             raw.seek(0)
             stream, left = self._packed[1](raw), most_unpacked(size)
         try:
-            while block := stream.read1(PIPE) if self.is_pipe else stream.read(BLOCK):
+            while block := stream.read1(PIPE_BLOCK) if self.is_pipe else stream.read(BLOCK):
                 left -= len(block)
                 if left < 0:
                     raise unpacks_too_far(self.name, size)
@@ -162,8 +162,8 @@ class Source:
         """Read a pipe to its end, so that it can be read again and from any place."""
         if self._pipe is None:
             return
-        self._data, stream, self._pipe = self._pipe.read(MEMORY), self._pipe, None
-        if len(self._data) < MEMORY:
+        self._data, stream, self._pipe = self._pipe.read(PIPE_MEMORY), self._pipe, None
+        if len(self._data) < PIPE_MEMORY:
             return
         number, name = tempfile.mkstemp(prefix="coterie-", suffix=".input")
         self._path = Path(name)
@@ -183,7 +183,7 @@ class Source:
             poll.register(self._pipe.fileno(), select.POLLIN | select.POLLHUP)
         except OSError:  # no file of the system
             return False
-        return not poll.poll(1000 * PATIENCE)
+        return not poll.poll(1000 * PIPE_PATIENCE)
 
     def count_lines(self) -> int:
         """Lines of a text, counted quickly."""
@@ -195,9 +195,9 @@ class Source:
 
     def _raw_head(self) -> bytes:
         if self._pipe is not None:
-            return bytes(self._pipe.peek(HEAD))
+            return bytes(self._pipe.peek(HEAD_BYTES))
         with self._open() as file:
-            return bytes(file.read(HEAD))
+            return bytes(file.read(HEAD_BYTES))
 
     def _open(self) -> Any:
         if self._pipe is not None:
@@ -243,12 +243,12 @@ def limited() -> bool:
 
 def longest() -> int:
     """Bytes that a row or a cell may have; no table has more than a GiB."""
-    return LONGEST if limited() else 1 << 30
+    return LONGEST_ROW if limited() else 1 << 30
 
 
 def most_unpacked(packed: int) -> int:
     """Bytes that so many packed ones may give."""
-    return max(LARGE, RATIO * packed) if limited() else sys.maxsize
+    return max(ANY_RATIO_BYTES, UNPACK_RATIO * packed) if limited() else sys.maxsize
 
 
 def unpacks_too_far(name: str, packed: int) -> DataError:
@@ -381,10 +381,10 @@ def _open_fifo(path: Path) -> Any:
     opened = queue.SimpleQueue[Any]()
     threading.Thread(target=lambda: opened.put(path.open("rb")), daemon=True).start()
     try:
-        return opened.get(timeout=WRITER)
+        return opened.get(timeout=WRITER_SECONDS)
     except queue.Empty as error:
         raise DataError(
-            f"{path} is a named pipe that no program opened for writing in {WRITER:.0f} "
+            f"{path} is a named pipe that no program opened for writing in {WRITER_SECONDS:.0f} "
             "seconds; start the program that writes to it first."
         ) from error
 

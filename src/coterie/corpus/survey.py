@@ -18,8 +18,8 @@ import numpy as np
 from coterie._types import Ints
 from coterie._validation import check_integer, check_kind, checked
 from coterie.corpus.corpus import (
-    LISTED,
-    MESSAGES,
+    LISTED_ROWS,
+    NOTE_TEXTS,
     Chunk,
     Survey,
     make_note,
@@ -59,7 +59,7 @@ class StreamSampler:
         self._kept: dict[int, tuple[str, int]] = {}  # digest to text and row
         self._bar = int(EMPTY)  # a text with a higher digest is not in the sample
         self._sha = hashlib.sha256()
-        self._flags: dict[str, tuple[int, list[int]]] = {kind: (0, []) for kind in MESSAGES}
+        self._flags: dict[str, tuple[int, list[int]]] = {kind: (0, []) for kind in NOTE_TEXTS}
 
     def add(self, chunk: Chunk) -> None:
         """Take in the next rows."""
@@ -78,7 +78,7 @@ class StreamSampler:
         for kind, flags in row_flags(chunk.values, chunk.texts).items():
             rows = [chunk.first + i for i, flag in enumerate(flags, 1) if flag]
             count, listed = self._flags[kind]
-            self._flags[kind] = (count + len(rows), (listed + rows)[:LISTED])
+            self._flags[kind] = (count + len(rows), (listed + rows)[:LISTED_ROWS])
 
     def done(self, text_column: str = "text") -> Survey:
         """The result; rejects a corpus without a word."""
@@ -91,7 +91,7 @@ class StreamSampler:
         self._note_repeats(filled, first)
         ranked = sorted(self._kept.items(), key=lambda pair: pair[1][1])
         place = np.searchsorted(known, np.array([digest for digest, _ in ranked], dtype=np.uint64))
-        notes = [make_note(kind, *self._flags[kind]) for kind in MESSAGES]
+        notes = [make_note(kind, *self._flags[kind]) for kind in NOTE_TEXTS]
         return Survey(
             rows=len(digests),
             filled=int(filled.sum()),
@@ -118,4 +118,4 @@ class StreamSampler:
         again = np.ones(int(filled.sum()), dtype=bool)
         again[first] = False
         rows = np.flatnonzero(filled)[again]
-        self._flags["duplicate"] = (len(rows), [int(row) + 1 for row in rows[:LISTED]])
+        self._flags["duplicate"] = (len(rows), [int(row) + 1 for row in rows[:LISTED_ROWS]])

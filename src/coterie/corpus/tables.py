@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from coterie._validation import did_you_mean, need
 from coterie.corpus import jsonlines
-from coterie.corpus.corpus import Note, as_array, unique_names, value_to_text
+from coterie.corpus.corpus import DataNote, as_array, unique_names, value_to_text
 from coterie.corpus.delimited import HEADER_SAMPLE, name_columns
 from coterie.corpus.formats import ARROW_STREAM, KINDS, damaged
 from coterie.corpus.source import (
@@ -104,7 +104,7 @@ def _check_texts(table: pa.Table, name: str, before: int) -> None:
 
 def read_sheet(
     source: Source, header: bool | None, wanted: Collection[str]
-) -> tuple[pa.Table, bool, list[Note]]:
+) -> tuple[pa.Table, bool, list[DataNote]]:
     """The sheet that the source names, else the first with a cell; whether it has a header.
 
     Formulas give the value that the spreadsheet program saved with them.
@@ -126,7 +126,7 @@ def read_sheet(
     table = pa.Table.from_arrays([as_array(list(cells)) for cells in columns], names)
     if known:
         said = f"read the sheet {chosen!r} of {known}; add #NAME to the file for another"
-        notes.append(Note("sheet", 0, (), said))
+        notes.append(DataNote("sheet", 0, (), said))
     return table, header, notes
 
 

@@ -14,7 +14,7 @@ from coterie.corpus.corpus import cell_values, check_column
 from coterie.corpus.read import read_table
 from coterie.errors import DataError, UsageError
 
-TABLES = (".parquet", ".pq", ".arrow", ".feather", ".jsonl")
+TABLE_SUFFIXES = (".parquet", ".pq", ".arrow", ".feather", ".jsonl")
 
 
 class VectorRows:
@@ -38,7 +38,7 @@ class VectorRows:
         path, self.name = Path(said), str(said)
         if path.suffix.lower() == ".npy":
             self._array = _read_numpy(path)
-        elif path.suffix.lower() in TABLES:
+        elif path.suffix.lower() in TABLE_SUFFIXES:
             self._array = _read_column(path)
         else:
             self.column = self.name

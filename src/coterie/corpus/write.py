@@ -43,13 +43,13 @@ SHEET_ROWS = 1_048_576  # of a sheet, the header among them
 SHEET_COLUMNS = 16_384
 LONGEST_CELL = 32_767  # characters of a cell, as UTF-16 counts them
 EXACT_FLOAT = 2**53  # Excel's numbers are floats: larger whole numbers would lose digits
-WIDTHS = (8, 60)  # of a column, in characters
-MEASURED = 200  # rows that decide how wide the columns are
+COLUMN_WIDTHS = (8, 60)  # of a column, in characters
+MEASURED_ROWS = 200  # rows that decide how wide the columns are
 FORMULA = re.compile(r"[=+\-@\t\r\n]")
 ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 # Kinds of result columns; a part in which nothing has a value would leave them open.
-KINDS = {
+RESULT_TYPES = {
     "cluster": pa.int64(),
     "name": pa.string(),
     "confidence": pa.float64(),
@@ -59,7 +59,7 @@ KINDS = {
     "outlier_score": pa.float64(),
     "nearest_cluster": pa.int64(),
 }
-LEVEL = re.compile(r"level_\d+|theme")
+LEVEL_COLUMN = re.compile(r"level_\d+|theme")
 BLOCK = 1 << 20  # bytes read at a time
 
 Columns = Mapping[str, Sequence[Any]]
@@ -155,7 +155,7 @@ def bare_name(column: str) -> str:
 def result_kind(column: str) -> pa.DataType:
     """The kind of a result column, also where no row has a value in it."""
     name = bare_name(column)
-    return KINDS.get(name, pa.int64() if LEVEL.fullmatch(name) else pa.string())
+    return RESULT_TYPES.get(name, pa.int64() if LEVEL_COLUMN.fullmatch(name) else pa.string())
 
 
 def _value(cell: str) -> Any:
@@ -174,7 +174,7 @@ class Sheet:
 
 
 @dataclass
-class Trouble:
+class ExcelLosses:
     """What did not fit, counted while cells are written."""
 
     cut: int = 0
@@ -231,7 +231,7 @@ def write_workbook(path: Path, sheets: Sequence[Sheet]) -> list[str]:
         "strings_to_numbers": False,
         "nan_inf_to_errors": False,
     }
-    trouble = Trouble()
+    losses = ExcelLosses()
     with atomic_path(path) as temporary:
         workbook = xlsxwriter.Workbook(str(temporary), options)
         looks = {
@@ -241,9 +241,9 @@ def write_workbook(path: Path, sheets: Sequence[Sheet]) -> list[str]:
             "time": workbook.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
         }
         for sheet in sheets:
-            _write_sheet(workbook, sheet, looks, trouble)
+            _write_sheet(workbook, sheet, looks, losses)
         workbook.close()
-    return trouble.sentences(path.name)
+    return losses.sentences(path.name)
 
 
 def spreadsheet_text(text: str) -> str:
@@ -257,9 +257,9 @@ def spreadsheet_text(text: str) -> str:
     return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
 
 
-def _write_sheet(workbook: Any, sheet: Sheet, looks: dict[str, Any], trouble: Trouble) -> None:
+def _write_sheet(workbook: Any, sheet: Sheet, looks: dict[str, Any], losses: ExcelLosses) -> None:
     rows: Iterator[Sequence[Any]] = iter(sheet.rows)
-    first = list(islice(rows, MEASURED))
+    first = list(islice(rows, MEASURED_ROWS))
     widths = [_width(name, [row[i] for row in first]) for i, name in enumerate(sheet.header)]
     rest = chain(first, rows)
     number = 0
@@ -270,23 +270,23 @@ def _write_sheet(workbook: Any, sheet: Sheet, looks: dict[str, Any], trouble: Tr
             return
         number += 1
         if number == 2:
-            trouble.sheets.append(sheet.name)
+            losses.sheets.append(sheet.name)
         page = workbook.add_worksheet(sheet.name if number == 1 else f"{sheet.name} {number}")
         for i, width in enumerate(widths):
             page.set_column(i, i, width)
         for i, name in enumerate(sheet.header):
-            page.write_string(0, i, _fit(name, trouble), looks["head"])
+            page.write_string(0, i, _fit(name, losses), looks["head"])
         page.freeze_panes(1, 0)
         last = 0
         for last, row in enumerate(batch if head is None else chain([head], batch), 1):
             for i, value in enumerate(row):
-                _write_cell(page, (last, i), value, looks, trouble)
+                _write_cell(page, (last, i), value, looks, losses)
         if sheet.header:
             page.autofilter(0, 0, last, len(sheet.header) - 1)
 
 
 def _write_cell(
-    page: Any, place: tuple[int, int], value: object, looks: dict[str, Any], trouble: Trouble
+    page: Any, place: tuple[int, int], value: object, looks: dict[str, Any], losses: ExcelLosses
 ) -> None:
     if isinstance(value, bool):
         page.write_boolean(*place, value)
@@ -299,17 +299,17 @@ def _write_cell(
         text = value_to_text(value)
         if text:
             look = (looks["quoted"],) if FORMULA.match(text) else ()
-            page.write_string(*place, _fit(text, trouble), *look)
+            page.write_string(*place, _fit(text, losses), *look)
 
 
-def _fit(text: str, trouble: Trouble) -> str:
+def _fit(text: str, losses: ExcelLosses) -> str:
     """The text as Excel can hold it."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if ILLEGAL.search(text):
-        trouble.replaced += 1
+        losses.replaced += 1
         text = ILLEGAL.sub(_picture, text)
     if len(text) * 2 > LONGEST_CELL and _units(text) > LONGEST_CELL:
-        trouble.cut += 1
+        losses.cut += 1
         note = f" … [cut: {len(text):,} characters]"
         raw = text.encode("utf-16-le")[: 2 * (LONGEST_CELL - _units(note))]
         text = raw.decode("utf-16-le", errors="ignore") + note
@@ -327,7 +327,7 @@ def _units(text: str) -> int:
 
 def _width(name: str, values: Sequence[Any]) -> int:
     longest = max((len(value_to_text(value)) for value in values), default=0)
-    return min(max(len(name) + 3, longest + 1, WIDTHS[0]), WIDTHS[1])
+    return min(max(len(name) + 3, longest + 1, COLUMN_WIDTHS[0]), COLUMN_WIDTHS[1])
 
 
 class GrowingTable:

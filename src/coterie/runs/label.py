@@ -19,7 +19,7 @@ from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie.base import TextClusterer
 from coterie.base.outliers import Assessed
-from coterie.corpus import LargeTable, Note, TextStream
+from coterie.corpus import DataNote, LargeTable, TextStream
 from coterie.corpus.corpus import CHUNK_ROWS, combine, no_words
 from coterie.corpus.read import ColumnOptions
 from coterie.corpus.source import file_of
@@ -58,7 +58,7 @@ class Labelled:
 
     rows: int
     notes: list[str]  # what Excel could not hold, in sentences
-    read: tuple[Note, ...]  # what was guessed about the file
+    read: tuple[DataNote, ...]  # what was guessed about the file
     sentence: str  # how many texts are outliers; empty where none can be
     drift: Drift | None = None  # how the texts differ from those of the run, if that was asked
     masked: dict[str, int] | None = None  # how often each kind of personal data was masked

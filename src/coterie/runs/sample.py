@@ -21,8 +21,8 @@ from coterie._progress import make_progress, working
 from coterie.corpus import (
     CleanTexts,
     Corpus,
+    DataNote,
     LargeTable,
-    Note,
     Source,
     StreamSampler,
     TextStream,
@@ -176,5 +176,5 @@ def take_vectors(corpus: Corpus, said: Any) -> tuple[Corpus, GivenVectors]:
     encoder = GivenVectors()
     other = encoder.give(corpus.texts, rows.take(corpus.table, 0, corpus.texts))
     note = make_note("vectors", len(other), [row + 1 for row in other])
-    notes: tuple[Note, ...] = (*corpus.notes, note) if note else corpus.notes
+    notes: tuple[DataNote, ...] = (*corpus.notes, note) if note else corpus.notes
     return replace(corpus, table=rows.without(corpus.table), notes=notes), encoder
