@@ -2,7 +2,7 @@
 
 import pytest
 
-from coterie._progress import Lines, Silent, make_progress
+from coterie._progress import Lines, Progress, make_progress
 
 
 def test_lines_tell_stage_terms_and_time_left(capsys: pytest.CaptureFixture) -> None:
@@ -26,5 +26,5 @@ def test_lines_are_rare(capsys: pytest.CaptureFixture) -> None:
 
 
 def test_choice_by_verbosity_and_terminal() -> None:
-    assert type(make_progress(0)) is Silent
+    assert type(make_progress(0)) is Progress
     assert isinstance(make_progress(1), Lines)  # stderr is captured here, so no terminal

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie._progress import Silent
+from coterie._progress import Progress
 from coterie.errors import DataError, MissingError
 from coterie_bench.datasets import CARDS, get_dataset
 from coterie_bench.datasets.files import fetch
@@ -79,15 +79,15 @@ def test_an_interrupted_download_is_continued(server, tmp_path: Path) -> None:
     handler.break_after = 200_000
     part = tmp_path / "big.part"
     try:
-        fetch(f"{url}/big", part, Silent())
+        fetch(f"{url}/big", part, Progress())
     except (MissingError, OSError):
         pass
     assert 0 < part.stat().st_size < len(content)
     handler.break_after = None
-    fetch(f"{url}/big", part, Silent())
+    fetch(f"{url}/big", part, Progress())
     assert part.read_bytes() == content
     assert handler.ranges[-1] == "bytes=200000-"
-    fetch(f"{url}/big", part, Silent())  # everything is there: the server answers 416
+    fetch(f"{url}/big", part, Progress())  # everything is there: the server answers 416
     assert part.read_bytes() == content
 
 

@@ -38,9 +38,6 @@ class Progress:
         """End the piece of work."""
 
 
-Silent = Progress
-
-
 class Lines(Progress):
     """Plain lines on stderr, at most one every ``every`` seconds, for logs and pipes."""
 
@@ -127,5 +124,5 @@ def working(progress: Progress, name: str, total: int, done: int = 0) -> Iterato
 def make_progress(verbose: int) -> Progress:
     """Choose by ``verbose`` and by whether stderr is a terminal."""
     if verbose <= 0 or not is_first():
-        return Silent()
+        return Progress()
     return Bar() if sys.stderr.isatty() else Lines()

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from coterie._progress import Progress, Silent
+from coterie._progress import Progress
 from coterie._random import derive_seed, numpy_generator, resolve_seed
 from coterie._types import Floats, Ints
 from coterie._validation import PositiveInt, check_vectors, checked, one_seed
@@ -132,7 +132,7 @@ def choose_n_clusters(  # noqa: PLR0913 - two are one
     largest = min(largest or LARGEST, n // FEWEST)
     if largest < 2:
         return Choice(1, 1, 1, [], f"There are only {n} different texts: one cluster.")
-    progress = progress or Silent()
+    progress = progress or Progress()
     if kind == "precomputed":
         curve = _curve(lambda k: vectors, numbers_to_try(largest), drawn, SPLITS, progress)
         return _described(most_of_the_best(curve), curve, largest)

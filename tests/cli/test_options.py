@@ -75,7 +75,7 @@ def test_levels_count_texts_as_fitting_does(texts: Path) -> None:
         ("-k 3 --set steps", "--set", "expected KEY=VALUE"),
         ("-k 3 --set random_state=[1]", "--seed", "should be an integer"),
         ("-k 3 --set n_init=0", "--set n_init", "should be an integer of"),
-        (f"-k 3 --set max_length={HUGE[:40]}", "--set max_length", "should be at most"),
+        (f"-k 3 --set max_length={HUGE[:40]}", "--set max_length", "at most"),
         ("-k 3 --set n_clusters=4", "--clusters", "is given twice, and"),
         ("-k 3 --set seed=1 --set random_state=2", "--seed 1", "are the same thing"),
         ("-k 3 --set mask=maybe", "--mask", "should be"),

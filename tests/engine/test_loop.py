@@ -92,9 +92,9 @@ def test_setup_runs_once_with_all_vectors_before_the_first_step() -> None:
 def test_vectors_are_given_for_all_texts_though_encoded_once() -> None:
     encoder = VectorEncoder()
     items, rows = encoder.prepare(np.array([[1.0], [2.0], [1.0]]))
-    from coterie._progress import Silent
+    from coterie._progress import Progress
 
-    vectors = TrainingData(items, rows[None]).vectors(encoder, CPU, Silent())
+    vectors = TrainingData(items, rows[None]).vectors(encoder, CPU, Progress())
     assert vectors.ravel().tolist() == [1, 2, 1]
 
 

@@ -15,7 +15,7 @@ from sklearn.decomposition import PCA
 
 import coterie
 from coterie import DECCRL
-from coterie._progress import Silent
+from coterie._progress import Progress
 from coterie.base import TrainingContext
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.student_t import log_assignment
@@ -307,7 +307,7 @@ def terms_of(model: DECCRL, net: DECCRLNet, data: TrainingData) -> dict[str, tor
 
 
 def reduced(net: DECCRLNet, data: TrainingData) -> torch.Tensor:
-    return net.reduce(data.vectors(net.encoder, torch.device("cpu"), Silent()))
+    return net.reduce(data.vectors(net.encoder, torch.device("cpu"), Progress()))
 
 
 def small(**more) -> DECCRL:
@@ -342,7 +342,7 @@ def test_width_of_the_space_of_the_clusters(settings: dict, expected: int) -> No
 def test_the_network_starts_as_the_start_solution() -> None:
     model = small()
     net, data = make_net(model)
-    x = data.vectors(net.encoder, torch.device("cpu"), Silent()).numpy()
+    x = data.vectors(net.encoder, torch.device("cpu"), Progress()).numpy()
     start = model._initial_assigner(x, np.ones(len(x), np.float32), 0)
     np.testing.assert_allclose(net.assign.centers.detach(), start.inner.centers)
     np.testing.assert_allclose(reduced(net, data).detach(), start.seen(x), atol=1e-5)

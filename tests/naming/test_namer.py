@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import coterie
+from coterie._progress import Progress
 from coterie.description import rename_clusters
 from coterie.naming import Endpoint, make_requests, name_clusters
 from said import says
@@ -120,9 +121,7 @@ def test_nothing_is_asked_twice(server, clusters, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_loses_nothing(server, clusters, tmp_path: Path) -> None:
-    class Stop:
-        def start(self, *args) -> None: ...
-        def stop(self) -> None: ...
+    class Stop(Progress):
         def advance(self, done: int, values=None) -> None:
             if done == 2:
                 raise KeyboardInterrupt

@@ -57,7 +57,7 @@ def test_themes_of_sentences() -> None:
 @pytest.mark.parametrize(
     ("options", "key"),
     [
-        ({"split": "words"}, "should be one of"),
+        ({"split": "words"}, "`split`"),
         ({"labels": ["a", None, None, None]}, "is about whole rows"),
         ({"must_link": [(0, 1)]}, "is about whole rows"),
         ({"fit_sample": 3}, "texts is fitted"),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from coterie._cache import WORDINGS, Cache, digest, is_on
-from coterie._progress import Progress, Silent, make_progress
+from coterie._progress import Progress, make_progress
 from coterie._random import resolve_seed
 from coterie._validation import check_choice, checked, one_seed
 from coterie.augmentation.base import FORMAT, Augmenter, Chain, text_keys
@@ -231,7 +231,7 @@ def reword(
         keys = {digest(text): text for text in distinct}
         found = {keys[key]: str(new, "utf-8", "surrogatepass") for key, new in cache.find([*keys])}
     rest = [text for text in distinct if text not in found]
-    found |= _make(augmenter, rest, settings, cache, progress or Silent())
+    found |= _make(augmenter, rest, settings, cache, progress or Progress())
     same = sum(found[text] == text for text in texts if text)
     share = same / max(1, sum(text != "" for text in texts))
     log.info("%s: %.1f%% of %d texts unchanged", augmenter.kind, 100 * share, len(texts))
@@ -295,7 +295,7 @@ class Asked:
     count: int = 2
     seed: int = 0
     device: str = "auto"
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = field(default_factory=Progress)
 
 
 def read_views(views: Any, texts: Sequence[str]) -> list[list[str]]:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from coterie._cache import FEW, Cache, digest, is_on
-from coterie._progress import Progress, Silent
+from coterie._progress import Progress
 from coterie._types import Features, Floats, Ints
 from coterie._validation import check_memory
 
@@ -119,7 +119,7 @@ class Encoder(nn.Module):
     @torch.inference_mode()
     def _work(self, items: Items, index: Ints, progress: Progress | None) -> Floats:
         """Vectors in the order asked for; worked by length, so that there is little padding."""
-        progress = progress or Silent()
+        progress = progress or Progress()
         device = next((p.device for p in self.parameters()), torch.device("cpu"))
         check_memory(
             2 * 4 * len(index) * self.dim,  # the vectors, and what is computed from them

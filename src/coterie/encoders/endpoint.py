@@ -20,7 +20,7 @@ import numpy as np
 
 from coterie._cache import Cache, digest, is_on
 from coterie._http import Client, EndpointError, RefusedError, UnusableError
-from coterie._progress import Progress, Silent, say
+from coterie._progress import Progress, say
 from coterie._types import Floats, Ints
 from coterie.encoders.base import Encoder, Items, distinct
 from coterie.errors import UsageError
@@ -122,7 +122,7 @@ class EndpointEncoder(Encoder):
         missing = {key: text for key, text in texts.items() if key not in found}
         if missing:
             self._check_allowed()
-            self._ask_for(missing, found, cache, progress or Silent())
+            self._ask_for(missing, found, cache, progress or Progress())
         return unit_rows(np.stack([found[key] for key in texts]))[rows]
 
     def space(self) -> str:
@@ -155,7 +155,7 @@ class EndpointEncoder(Encoder):
             f"{len(batches):,} requests or more; {known:,} others are in the cache."
         )
         log.info("%s", said)
-        if not isinstance(progress, Silent):
+        if type(progress) is not Progress:  # that one says nothing
             say(said)
         progress.start("embed", len(texts))
         try:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from coterie._progress import Silent
+from coterie._progress import Progress
 from coterie._random import derive_seed, torch_seeded
 from coterie._types import Ints
 from coterie.encoders.base import Encoder, RaggedTokens
@@ -293,7 +293,7 @@ class _StageLoop:
             raise KeyboardInterrupt
 
     def _vectors(self) -> Tensor:
-        return self.data.vectors(_encoder(self.net), self.run.device, Silent())
+        return self.data.vectors(_encoder(self.net), self.run.device, Progress())
 
 
 def _encoder(net: nn.Module) -> Encoder:

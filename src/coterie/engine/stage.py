@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from coterie._progress import Progress, Silent
+from coterie._progress import Progress
 from coterie._types import Terms
 from coterie._validation import check_choice
 from coterie.encoders.tuning import moving
@@ -106,7 +106,7 @@ class Run:
     precision: str = "auto"
     log_every: int = 10
     optimizations: tuple[str, ...] = OPTIMIZATIONS
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = field(default_factory=Progress)
     checkpoint: Checkpoint | None = None
     history: History = field(default_factory=History)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from coterie._files import append
 from coterie._http import EndpointError, UnusableError
-from coterie._progress import Progress, Silent
+from coterie._progress import Progress
 from coterie._trust import check_shape, open_file, parse_json
 from coterie._validation import check_integer, check_kind, checked
 from coterie.description import Cluster, rename_clusters
@@ -567,7 +567,7 @@ def name_clusters(  # noqa: PLR0913 - each is a choice of its own
     )
     own = {cluster.id: cluster.name for cluster in clusters}
     asked, problem, stopped = _ask_all(
-        at, requests, journal, progress or Silent(), own, budget or Budget()
+        at, requests, journal, progress or Progress(), own, budget or Budget()
     )
     answers = {}
     for request in requests:

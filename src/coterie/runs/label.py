@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from coterie._files import sha256_file
 from coterie._folders import one_state
-from coterie._progress import Silent, make_progress, say, working
+from coterie._progress import Progress, make_progress, say, working
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie.base import TextClusterer
@@ -368,7 +368,7 @@ def _to_file(
 ) -> int:
     """A table that grows; Ctrl-C leaves what is there, and says how to go on."""
     total = 0 if stream.source.is_pipe else stream.most_rows()
-    progress = make_progress(1) if total > CHUNK_ROWS else Silent()
+    progress = make_progress(1) if total > CHUNK_ROWS else Progress()
     table = GrowingTable(
         out,
         lambda: made_from(labeller.digest, stream.text_column, limit, stream.masker),

@@ -37,7 +37,7 @@ from coterie._cache import is_on, no_cache
 from coterie._facts import versions
 from coterie._files import write_json
 from coterie._folders import one_state
-from coterie._progress import Silent, make_progress, say, working
+from coterie._progress import Progress, make_progress, say, working
 from coterie._validation import check_choice, need
 from coterie.corpus import Source, TextStream
 from coterie.corpus.corpus import no_words
@@ -387,7 +387,7 @@ class ShardsRun:
     def _take(self, outcomes: Generator[Outcome, None, None]) -> None:
         total = sum(shard.rows for shard in self.shards)
         rows = self.counts["rows"]
-        progress = make_progress(1) if self.missing else Silent()
+        progress = make_progress(1) if self.missing else Progress()
         # Closed at once, not when it is collected: workers must not outlive an interrupt.
         with closing(outcomes), working(progress, "label", total, rows):
             for outcome in outcomes:

@@ -14,7 +14,7 @@ from coterie import Consensus, TwoStep, neighbors
 from coterie._random import derive_seed
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate
-from coterie.errors import MissingError, UsageError
+from coterie.errors import DataError, MissingError
 from coterie.methods.baselines.classical import (
     dense_groups,
     kept_threads,
@@ -115,7 +115,7 @@ def test_missing_umap_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_vectors_for_a_text_encoder_are_refused_with_the_remedy() -> None:
-    with pytest.raises(UsageError, match="precomputed"):
+    with pytest.raises(DataError, match="precomputed"):
         TwoStep(2, encoder="tfidf").fit(np.zeros((4, 3)))
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coterie._files import atomic_path, open_own, sha256_file
-from coterie._progress import Progress, Silent
+from coterie._progress import Progress
 from coterie._validation import check_choice
 from coterie.errors import DataError, MissingError
 from coterie_bench.datasets.cards import CARDS, PAIRS, Card
@@ -234,7 +234,7 @@ def get_dataset(
     if not (urls or card.urls):
         raise MissingError(f"the data set {name!r} is not in {folder}; {card.remedy}")
     parts = [
-        fetch(url, folder / f".{card.file}.{number}.part", progress or Silent())
+        fetch(url, folder / f".{card.file}.{number}.part", progress or Progress())
         for number, url in enumerate(urls or card.urls)
     ]
     content = convert(card.format, [part.read_bytes() for part in parts])
