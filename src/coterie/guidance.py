@@ -452,7 +452,7 @@ def _texts(value: Any, place: str, key: str) -> list[str]:
 
 
 def join_names(
-    themes: tuple[str, ...], found: tuple[str, ...], labels: dict[int, int]
+    themes: tuple[str, ...], found: tuple[str, ...], labels: Mapping[int, int]
 ) -> tuple[tuple[str, ...], dict[int, int]]:
     """Themes first; a label that is the name of a theme is that theme."""
     place = {name.casefold(): i for i, name in enumerate(themes)}
@@ -470,12 +470,7 @@ def _read_rows(given: object, n: int, name: str) -> list[tuple[int, ...]]:
     """Groups of row numbers, checked."""
     out = []
     for group in as_groups(given, name):
-        if isinstance(group, (str, bytes)) or not isinstance(group, Iterable):
-            raise UsageError(
-                f"`{name}` should be a list of pairs or groups of row numbers, such as [(0, "
-                f"4)]; got {group!r:.80}."
-            )
-        rows = list(group)
+        rows = as_groups(group, name)
         for row in rows:
             whole = isinstance(row, numbers.Integral) and not isinstance(row, bool)
             if not whole or not 0 <= row < n:

@@ -239,9 +239,7 @@ def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:
     (30, True, 0.5)
     """
     x = np.ascontiguousarray(check_vectors("vectors", vectors), dtype=np.float32)
-    codes = np.zeros(len(x), np.int64) if labels is None else check_whole_numbers("labels", labels)
-    if len(codes) != len(x):
-        raise UsageError(f"{len(x)} vectors but {len(codes)} labels; give one label for each.")
+    codes = _codes(labels, len(x), "vectors")
     placed = codes >= 0
     out = np.full(len(x), np.nan)
     if placed.any():
@@ -284,13 +282,7 @@ def mark_outliers(
     [1, 2, 2]
     """
     values = check_numbers("scores", scores)
-    scored = np.isfinite(values)
-    codes = np.zeros(len(values), np.int64)
-    if labels is not None:
-        codes = check_whole_numbers("labels", labels)
-    if len(codes) != len(values):
-        raise UsageError(f"{len(values)} scores but {len(codes)} labels; give one label for each.")
-    codes = np.where(scored, codes, -1)
+    codes = np.where(np.isfinite(values), _codes(labels, len(values), "scores"), -1)
     allowed = allowed_rows(max_outliers, int((codes >= 0).sum()))
     standing_out = _standing_out(values[codes >= 0], allowed)
     kept: dict[int, float] = {}
@@ -303,6 +295,13 @@ def mark_outliers(
             return marked, limit
         highest = {int(c): float(values[codes == c].max()) for c in emptied}
         kept = kept | {c: max(top, min(1.0, top + ROOM)) for c, top in highest.items()}
+
+
+def _codes(labels: Ints | None, n: int, what: str) -> Ints:
+    codes = np.zeros(n, np.int64) if labels is None else check_whole_numbers("labels", labels)
+    if len(codes) != n:
+        raise UsageError(f"{n} {what} but {len(codes)} labels; give one label for each.")
+    return codes
 
 
 def allowed_rows(max_outliers: float | str, n: int, name: str = "max_outliers") -> int:

@@ -168,7 +168,7 @@ def test_a_fitted_model_has_themes(texts, tmp_path: Path) -> None:
     assert '"first":"broad theme"' in page and '"name":"broad theme"' in page
     with raises(coterie.errors.UsageError, "clusters to group", "16"):
         coterie.broad_themes(model, given, n_themes=16)
-    with raises(coterie.errors.UsageError, "levels should be", "'broad'"):
+    with raises(coterie.errors.UsageError, "levels` should be", "'broad'"):
         model.report(tmp_path / "page.html", given, levels="broad")
     small = coterie.TwoStep(4, encoder="tfidf-svd", random_state=0).fit(given)
     assert coterie.broad_themes(small, given).levels == []

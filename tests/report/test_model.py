@@ -80,7 +80,7 @@ def test_models_of_vectors_need_them(topics, tmp_path: Path) -> None:
     with raises(UsageError, "asked for, but there are only", "3"):
         model.report(tmp_path / "x.html", topics[0], x, levels=[2, 4])
     for levels in (3, ["2"], {2: 3}):
-        with raises(UsageError, "levels should be"):
+        with raises(UsageError, "levels` should be"):
             model.report(tmp_path / "x.html", topics[0], x, levels=levels)
 
 

@@ -296,7 +296,12 @@ class WeightedClusterer(TextClusterer):
             How often each text counts. Texts with a weight of 0 do not shape the clusters, but are
             assigned to them.
         """
+        if sample_weight is not None:
+            self._check_weights()
         return self._fit(X, views, sample_weight, guide(labels, must_link, cannot_link, themes))
+
+    def _check_weights(self) -> None:
+        """Refuse parameters with which texts cannot be weighed."""
 
 
 def guide(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -14,10 +13,10 @@ import pyarrow as pa
 from sklearn.utils.validation import check_is_fitted
 
 from coterie import __version__
-from coterie._types import Bools, Floats, Ints
+from coterie._types import Ints
 from coterie._validation import PositiveInt, check_kind, checked
 from coterie.base.edited import EditedAssigner
-from coterie.base.outliers import OutlierMixin
+from coterie.base.outliers import Assessed, OutlierMixin
 from coterie.corpus import texts_from
 from coterie.description import Cluster, describe, describe_numbered
 from coterie.errors import UsageError, counted
@@ -36,27 +35,18 @@ ROWS = 12  # clusters that a notebook shows
 
 
 @dataclass(frozen=True)
-class AssignedTexts:
-    """Texts with their vectors, clusters and scores; ``labels`` are -1 for outliers, too."""
+class AssignedTexts(Assessed):
+    """Texts with what :meth:`TextClusterer.assess` finds; ``shown`` are labels, -1 for outliers."""
 
     texts: list[str]
-    vectors: Floats
-    probabilities: Floats
-    nearest: Ints
-    labels: Ints
-    scores: Floats
-
-    @property
-    def outliers(self) -> Bools:
-        """Which texts are outliers."""
-        return np.asarray((self.nearest >= 0) & (self.labels < 0))
+    shown: Ints
 
     def list_outliers(self, names: dict[int, str]) -> Outliers:
         """The outliers as the page shows them."""
-        rows = np.flatnonzero(self.outliers)
-        numbers = self.scores[rows].tolist(), self.nearest[rows].tolist()
+        rows = np.flatnonzero(self.shown != self.labels)
+        numbers = self.scores[rows].tolist(), self.labels[rows].tolist()
         odd = zip([self.texts[row] for row in rows], *numbers, strict=True)
-        return Outliers.of(odd, names, int((self.nearest >= 0).sum()))
+        return Outliers.of(odd, names, int((self.labels >= 0).sum()))
 
 
 class DisplayMixin(OutlierMixin):
@@ -82,13 +72,14 @@ class DisplayMixin(OutlierMixin):
         """
         return self._described(self._assigned(texts, X), **options)
 
+    @checked
     def report(
         self,
         path: str | Path,
         texts: Any,
         X: Any = None,
         *,
-        levels: Sequence[int] | Literal["themes"] | None = None,
+        levels: Sequence[PositiveInt] | Literal["themes"] | None = None,
         show_texts: bool = True,
     ) -> Path:
         """Write the page that shows the clusters, with a map: one HTML file, no network.
@@ -114,11 +105,7 @@ class DisplayMixin(OutlierMixin):
         hierarchy = Hierarchy([], [])
         if levels == "themes":
             hierarchy, clusters = build_themes(
-                found.texts, found.labels, found.vectors, clusters, seed=self.seed_
-            )
-        elif levels is not None and not _are_numbers(levels):
-            raise UsageError(
-                f"levels should be numbers such as (5, 20), or 'themes', got {levels!r}."
+                found.texts, found.shown, found.vectors, clusters, seed=self.seed_
             )
         elif levels:
             if max(levels) > len(clusters):
@@ -127,7 +114,7 @@ class DisplayMixin(OutlierMixin):
                     "clusters; ask for fewer."
                 )
             hierarchy, clusters = build_hierarchy(
-                found.texts, found.labels, found.vectors, clusters, levels
+                found.texts, found.shown, found.vectors, clusters, levels
             )
         data = self._page(found, clusters, hierarchy)
         write_report(path, data if show_texts else without_texts(data))
@@ -143,11 +130,9 @@ class DisplayMixin(OutlierMixin):
             raise UsageError(
                 f"X: {len(found.labels)} rows for {len(read)} texts; give one for each text."
             )
-        nearest, limit = found.labels, self.outlier_limit_
-        labels = np.where(found.outliers(limit), -1, nearest) if limit else nearest
-        return AssignedTexts(
-            read, found.vectors, found.probabilities, nearest, labels, found.scores
-        )
+        labels, limit = found.labels, self.outlier_limit_
+        shown = np.where(found.outliers(limit), -1, labels) if limit else labels
+        return AssignedTexts(**vars(found), texts=read, shown=shown)
 
     def _described(self, found: AssignedTexts, **options: Any) -> list[Cluster]:
         topics = getattr(self, "topics_", None)  # only some methods find any
@@ -158,25 +143,27 @@ class DisplayMixin(OutlierMixin):
                 untouched = self.assigner_.untouched.items()
                 settings["topics"] = {c: topics[i] for c, i in untouched}
             return describe_numbered(
-                found.texts, found.labels, found.vectors, {}, **{**settings, **options}
+                found.texts, found.shown, found.vectors, {}, **{**settings, **options}
             )
-        return describe(found.texts, found.labels, found.vectors, **settings)
+        return describe(found.texts, found.shown, found.vectors, **settings)
 
     def _page(
         self, found: AssignedTexts, clusters: Sequence[Cluster], hierarchy: Hierarchy
     ) -> ReportData:
         confidence, margin = leads(found.probabilities)
-        saved = make_map(found.vectors, found.nearest, self.seed_, found.outliers, found.texts)
-        columns = {"text": found.texts, "cluster": found.labels, "confidence": confidence}
+        saved = make_map(
+            found.vectors, found.labels, self.seed_, found.shown != found.labels, found.texts
+        )
+        columns = {"text": found.texts, "cluster": found.shown, "confidence": confidence}
         names = {cluster.id: cluster.name for cluster in clusters}
         if hierarchy.levels:
-            called = [names.get(int(label), NONE_OF_THESE) for label in found.labels]
-            columns |= hierarchy.columns(found.labels, called)
+            called = [names.get(int(label), NONE_OF_THESE) for label in found.shown]
+            columns |= hierarchy.columns(found.shown, called)
         guard = self.guard_.to_dict() if self.guard_ is not None else None
         quality = figures(
-            found.labels, confidence, margin, silhouette=saved["silhouette"], guard=guard
+            found.shown, confidence, margin, silhouette=saved["silhouette"], guard=guard
         )
-        placed = int((found.labels >= 0).sum())
+        placed = int((found.shown >= 0).sum())
         sentence, number = guard_sentence(guard), counted(len(clusters), "cluster")
         return ReportData(
             title=f"{counted(len(found.texts), 'text')} in {number}",
@@ -251,15 +238,7 @@ def broad_themes(
             f"n_themes: {n_themes} asked for, but there are only {used} clusters to group; ask "
             "for fewer."
         )
-    return build_themes(found.texts, found.labels, found.vectors, clusters, n_themes, model.seed_)[
-        0
-    ]
-
-
-def _are_numbers(levels: object) -> bool:
-    if isinstance(levels, (str, Mapping)) or not isinstance(levels, Iterable):
-        return False
-    return all(isinstance(n, numbers.Integral) for n in levels)
+    return build_themes(found.texts, found.shown, found.vectors, clusters, n_themes, model.seed_)[0]
 
 
 def summary_html(model: DisplayMixin) -> str:

@@ -9,10 +9,10 @@ clusterings side by side; k-means on these rows finds the partition that disagre
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -38,7 +38,6 @@ from coterie.consensus import force_k
 from coterie.encoders import Encoder, MixedEncoder
 from coterie.engine import steps_for
 from coterie.errors import UsageError
-from coterie.guidance import Guidance
 from coterie.methods.baselines.autoencoders import IDEC
 from coterie.metrics import accuracy
 from coterie.neighbors import row_blocks, top_k
@@ -46,7 +45,6 @@ from coterie.neighbors import row_blocks, top_k
 MIN_SAMPLES = 5  # neighbours that make a place dense; fixed, so that only the size is looked for
 Covariance = Literal["diag", "full", "spherical", "tied"]
 log = logging.getLogger(__name__)
-Self = TypeVar("Self", bound="TwoStep")
 Reduce = Literal["none", "umap"]
 Cluster = Literal["kmeans", "spherical-kmeans", "average", "ward", "gmm", "hdbscan", "idec"]
 IDEC_EPOCHS, IDEC_BATCH = 150, 256  # epochs of ClusterBERT's Table 3, batches of IDEC
@@ -266,21 +264,13 @@ class TwoStep(WeightedClusterer):
     smooth: NonNegativeInt = 0
     word_weight: NonNegativeFloat = 0.0
 
-    def _fit(
-        self: Self,
-        X: Any,
-        views: Any,
-        sample_weight: Any = None,
-        guide: Callable[[int], Guidance | None] = lambda rows: None,
-    ) -> Self:
+    def _check_weights(self) -> None:
         weighted = self.cluster in ("kmeans", "spherical-kmeans", "average", "ward")
-        exact = weighted and self.reduce == "none" and not self.smooth
-        if sample_weight is not None and not exact:
+        if not weighted or self.reduce != "none" or self.smooth:
             raise UsageError(
                 "sample_weight needs cluster='kmeans', 'spherical-kmeans', 'ward' or 'average', "
                 "without reduce and smooth; repeat texts instead."
             )
-        return super()._fit(X, views, sample_weight, guide)
 
     def _uses_guidance(self) -> bool:
         return self.cluster in ("kmeans", "spherical-kmeans")
