@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
@@ -487,25 +486,6 @@ def test_variants_are_those_of_the_paper(variant: str, refreshes: int, weighted:
     np.testing.assert_allclose(net.original.numpy(), expected, atol=1e-5)
     assert torch.equal(net.target, net.original)
     assert (net.weight == 1).all() == (not weighted)
-
-
-@pytest.mark.parametrize("source", ["words", "precomputed"])
-def test_training_lowers_the_losses_and_moves_every_part(source: str, topics) -> None:
-    texts, _ = topics
-    X = texts
-    if source == "precomputed":
-        X = np.random.default_rng(0).normal(size=(90, 6)) + 3 * np.eye(6)[np.arange(90) % 3]
-    settings = {**SMALL, "encoder": source, "variant": "soft", "epochs": 10}
-    model = ADSL(3, guard=False, **settings).fit(X)
-    losses = model.history_.losses("soft")
-    assert losses[-1] < losses[0]
-    frozen = clone(model).set_params(lr=0.0, epochs=1).fit(X)
-    before = frozen.net_.state_dict()
-    for name, parameter in model.net_.named_parameters():
-        assert not torch.equal(parameter, before[name]), f"{name} was never updated"
-        if name == "encoder.embedding.weight":
-            assert not parameter[0].any()
-    np.testing.assert_array_equal(frozen.start_labels_, model.start_labels_)
 
 
 def test_zero_epochs_are_the_clustering_of_the_codes(topics) -> None:
