@@ -21,3 +21,16 @@ def mlp(*dims: int, activation: str = "relu") -> nn.Sequential:
     for inward, outward in pairwise(dims):
         layers += [nn.Linear(inward, outward), ACTIVATIONS[activation]()]
     return nn.Sequential(*layers[:-1])
+
+
+def deep_head(width: int, hidden: int, n_clusters: int) -> nn.Sequential:
+    """The clustering head of AECL and RSTC: dropout, linear and ReLU, twice, then linear."""
+    return nn.Sequential(
+        nn.Dropout(0.5),
+        nn.Linear(width, hidden),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Linear(hidden, hidden),
+        nn.ReLU(),
+        nn.Linear(hidden, n_clusters),
+    )

@@ -118,7 +118,7 @@ class Checkpoint:
             facts |= {
                 "history": saved.rows,
                 "retry": asdict(saved.retry),
-                "meter": saved.facts_of_meter,
+                "meter": saved.meter,
             }
             write_json(folder / "state.json", facts)
 
@@ -183,40 +183,29 @@ class Saved:
     rows: list[dict[str, Any]]
     tensors: dict[str, Tensor]
     retry: RetryPolicy = field(default_factory=RetryPolicy)
-    facts_of_meter: dict[str, Any] = field(default_factory=dict)
+    meter: dict[str, Any] = field(default_factory=dict)  # names and steps
 
-    def restore_meter(self, device: torch.device) -> Meter:
-        """The loss terms since the last row, as they stood."""
-        meter = Meter()
-        if self.facts_of_meter and "meter" in self.tensors:
-            meter.names, meter.steps = self.facts_of_meter["names"], self.facts_of_meter["steps"]
-            meter.sums = self.tensors["meter"].to(device)
-        return meter
-
-    def restore_net(self, net: nn.Module) -> None:
-        """Put the weights back."""
-        net.load_state_dict(self._part("net."))
-
-    def moments(self) -> Moments:
-        """The optimiser's moments, by name of the parameter."""
-        found: Moments = {}
-        for name, tensor in self._part("optimizer.").items():
+    def restore(self, state: State, device: torch.device) -> Moments:
+        """Put a run back to where it stood; returns the optimiser's moments by parameter."""
+        tensors = self.tensors
+        state.net.load_state_dict(self.part("net."))
+        torch.set_rng_state(tensors["random.cpu"])
+        if device.type == "cuda" and "random.cuda" in tensors:
+            torch.cuda.set_rng_state(tensors["random.cuda"], device)
+        state.step, state.retry, state.labels = self.step, self.retry, None
+        if "labels" in tensors:
+            state.labels = tensors["labels"].to(device)
+        state.meter = Meter()
+        if self.meter and "meter" in tensors:
+            state.meter = Meter(**self.meter, sums=tensors["meter"].to(device))
+        moments: Moments = {}
+        for name, tensor in self.part("optimizer.").items():
             parameter, key = name.rsplit(".", 1)
-            found.setdefault(parameter, {})[key] = tensor
-        return found
+            moments.setdefault(parameter, {})[key] = tensor
+        return moments
 
-    def restore_random(self, device: torch.device) -> None:
-        """Continue the stream of random numbers where it stood."""
-        torch.set_rng_state(self.tensors["random.cpu"])
-        if device.type == "cuda" and "random.cuda" in self.tensors:
-            torch.cuda.set_rng_state(self.tensors["random.cuda"], device)
-
-    def labels(self, device: torch.device) -> Tensor | None:
-        """Labels of the last refresh."""
-        labels = self.tensors.get("labels")
-        return None if labels is None else labels.to(device)
-
-    def _part(self, prefix: str) -> dict[str, Tensor]:
+    def part(self, prefix: str) -> dict[str, Tensor]:
+        """The tensors whose names begin so, without that."""
         return {k.removeprefix(prefix): v for k, v in self.tensors.items() if k.startswith(prefix)}
 
 

@@ -61,16 +61,16 @@ def _placed(values: Tensor, names: list[str], all_names: list[str]) -> Tensor:
     return out
 
 
+@dataclass
 class Meter:
     """Means of the loss terms since the last reading, summed on the device.
 
     Reading is the only point where the host waits for the device.
     """
 
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.sums: Tensor | None = None
-        self.steps = 0
+    names: list[str] = field(default_factory=list)
+    steps: int = 0
+    sums: Tensor | None = None
 
     def add(self, names: list[str], values: Tensor) -> None:
         """Count the terms of one step, a vector of one value for each name.
@@ -87,15 +87,15 @@ class Meter:
 
     def read(self, where: str) -> dict[str, float]:
         """Mean of each term since the last reading; refuse what is not a number."""
-        assert self.sums is not None
-        values = (self.sums / self.steps).tolist()
-        means = dict(zip(self.names, values, strict=True))
+        means = self.check(where)
         self.sums, self.steps = None, 0
-        if not all(map(math.isfinite, values)):
-            raise NotFiniteError(f"{where}: the loss is not a finite number ({means}).")
         return means
 
-    def check(self, where: str) -> None:
-        """Refuse what is not a number, and read nothing."""
-        if self.sums is not None and not bool(self.sums.isfinite().all()):
-            raise NotFiniteError(f"{where}: the loss is not a finite number.")
+    def check(self, where: str) -> dict[str, float]:
+        """The same, and the reading goes on."""
+        if self.sums is None:
+            return {}
+        means = dict(zip(self.names, (self.sums / self.steps).tolist(), strict=True))
+        if not all(map(math.isfinite, means.values())):
+            raise NotFiniteError(f"{where}: the loss is not a finite number ({means}).")
+        return means

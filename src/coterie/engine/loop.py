@@ -85,7 +85,7 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
             if run.checkpoint is not None and parallel.anyone(stop_requested()):
                 raise KeyboardInterrupt  # in the last step, or while the stage was being kept
         if saved is not None and saved.stage >= len(stages):  # only the last checkpoint was left
-            saved.restore_net(net)
+            net.load_state_dict(saved.part("net."))
     net.eval()
     return run.history
 
@@ -116,7 +116,7 @@ class _StageLoop:
         """
         stage, state, run = self.stage, self.state, self.run
         if saved is not None:
-            moments = self._restore(saved)
+            moments = saved.restore(state, run.device)
         if state.step == 0 and stage.setup is not None:
             stage.setup(self.net, self._vectors())
         parallel.align(self.net)
@@ -130,7 +130,7 @@ class _StageLoop:
                         break
                 except NotFiniteError as error:
                     known = go_back(error, state.retry, start, run.checkpoint)
-                    self._begin(self._restore(known))
+                    self._begin(known.restore(state, run.device))
                     run.history.restart(known.rows)
                     state.rows = run.history.rows
                     step, factor = known.step, known.retry.lr_factor
@@ -146,15 +146,6 @@ class _StageLoop:
             state.retry = RetryPolicy()  # the next stage begins as if nothing had failed
             run.checkpoint.save(state, run.device)
         return get_moments(state.optimizer, self.net)
-
-    def _restore(self, saved: Saved) -> Moments:
-        """Go back to a saved state; returns the optimiser's moments."""
-        state, device = self.state, self.run.device
-        saved.restore_net(self.net)
-        saved.restore_random(device)
-        state.step, state.labels, state.retry = saved.step, saved.labels(device), saved.retry
-        state.meter = saved.restore_meter(device)
-        return saved.moments()
 
     def _begin(self, moments: Moments) -> None:
         """Make the optimiser, and what works a batch."""

@@ -42,6 +42,7 @@ from coterie._validation import (
 )
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner, kmeans_labels
 from coterie.blocks.assign import Assigner
+from coterie.blocks.layers import deep_head
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.shares import by_skew, estimate_shares
 from coterie.engine import Batch, Stage, steps_for
@@ -167,15 +168,7 @@ class AttentionHeads(nn.Module):
         if head == "mlp":
             self.project = nn.Sequential(nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, WIDTH))
             self.attend = SampleAttention(WIDTH, attention)
-            self.classify: nn.Module = nn.Sequential(
-                nn.Dropout(0.5),
-                nn.Linear(WIDTH, dim),
-                nn.ReLU(),
-                nn.Dropout(0.5),
-                nn.Linear(dim, dim),
-                nn.ReLU(),
-                nn.Linear(dim, n_clusters),
-            )
+            self.classify: nn.Module = deep_head(WIDTH, dim, n_clusters)
         else:
             self.project = nn.Sequential(nn.Linear(dim, WIDTH))
             self.attend = SampleAttention(WIDTH, attention)

@@ -40,7 +40,7 @@ from coterie._validation import (
 )
 from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner, kmeans_labels
 from coterie.blocks.assign import Assigner
-from coterie.blocks.layers import mlp
+from coterie.blocks.layers import deep_head, mlp
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.shares import by_skew, estimate_shares
 from coterie.encoders import Encoder
@@ -48,7 +48,6 @@ from coterie.engine import Batch, Stage, usual_steps
 
 NEWTON = 60  # most steps for the column sums; from the solution before a handful is enough
 LONGEST = 1.0  # step of t
-DROPOUT = 0.5
 BARRIERS = 0.1, 0.01, 0.001  # weights by the skew of the clusters: uneven ones want less
 log = logging.getLogger(__name__)
 
@@ -58,15 +57,7 @@ class DeepHead(nn.Module):
 
     def __init__(self, dim: int, n_clusters: int) -> None:
         super().__init__()
-        self.layers = nn.Sequential(
-            nn.Dropout(DROPOUT),
-            nn.Linear(dim, dim),
-            nn.ReLU(),
-            nn.Dropout(DROPOUT),
-            nn.Linear(dim, dim),
-            nn.ReLU(),
-            nn.Linear(dim, n_clusters),
-        )
+        self.layers = deep_head(dim, dim, n_clusters)
 
     def forward(self, z: Tensor) -> Tensor:
         logits: Tensor = self.layers(z)
