@@ -72,9 +72,3 @@ def test_charswap_is_its_definition(rate: float) -> None:
 def test_deletion_is_its_definition(rate: float) -> None:
     found = Deletion(rate).apply(TEXTS, text_keys(TEXTS, {}))
     assert found == [slow_deletion(text, rate) for text in TEXTS]
-
-
-def test_swapped_letters_by_hand() -> None:
-    # The only pair of different neighbours there is, and the capital stays in front.
-    for text, swapped in {"Ab": "Ba", "aab": "aba", "it 11 !!": "ti 11 !!"}.items():
-        assert CharSwap().apply([text], text_keys([text], {})) == [swapped]

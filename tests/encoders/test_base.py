@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix
 
-from coterie.encoders.base import RaggedTokens, Rows, batches_by_length, distinct
+from coterie.encoders.base import RaggedTokens, Rows, batches_by_length
 
 SEQUENCES = [[5, 6, 7], [8], [9, 10], []]
 
@@ -39,12 +39,6 @@ def test_content_tells_items_apart() -> None:
     for items, other in zip(kinds, others, strict=True):
         assert items.content() == items.to(cpu).content()
         assert items.content() != other.content()
-
-
-def test_distinct_numbers_by_first_appearance() -> None:
-    first, rows = distinct("abcab")
-    assert first == [0, 1, 2]
-    assert rows.tolist() == [0, 1, 2, 0, 1]
 
 
 def test_batches_by_length_hold_every_position_once_and_fit_the_budget() -> None:

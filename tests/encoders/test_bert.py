@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from coterie.encoders import DEFAULT, RaggedTokens, SentenceEncoder, load_encoder, no_cache
-from coterie.encoders.base import ROUND, pack_rows, row_width
+from coterie.encoders.base import ROUND, pack_rows
 from coterie.encoders.bert import can_pack, pack_forward, read_light
 
 ODD = [
@@ -201,10 +201,6 @@ def test_rows_are_as_full_as_can_be() -> None:
     begins, _ = pack_rows(lengths, 32)
     assert begins.max() // 32 + 1 <= 1.06 * lengths.sum() / 32
     assert pack_rows(np.array([20, 20, 12, 12]), 32)[0].max() < 64  # in the order given: 3 rows
-
-
-def test_the_narrowest_row_that_holds_the_longest_text() -> None:
-    assert [row_width(n) for n in (1, 32, 33, 65, 128, 129)] == [32, 32, 64, 128, 128, 136]
 
 
 def test_a_text_longer_than_a_row_gets_a_wider_row() -> None:

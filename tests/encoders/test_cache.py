@@ -166,11 +166,3 @@ def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("COTERIE_CACHE_LIMIT", "many")
     with raises(UsageError, "should be a number of", "COTERIE_CACHE_LIMIT"):
         cache.limit()
-
-
-def test_clearing_leaves_other_files_alone(folder, tiny_encoder, topics) -> None:
-    encode(load_encoder(tiny_encoder), topics[0])
-    (folder.parent / "mine.safetensors").write_text("")
-    assert cache.clear().files == 1
-    assert cache.usage().files == 0
-    assert (folder.parent / "mine.safetensors").exists()

@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 
 from coterie import SCCL, TwoStep, load
 from coterie.cli import app
-from coterie.encoders import StaticEncoder, catalogue, check_encoder, load_encoder, load_saved
-from coterie.encoders.load import saved_settings
+from coterie.encoders import StaticEncoder, catalogue, check_encoder, load_encoder
 from coterie.encoders.static import WORDLLAMA
 from coterie.errors import DataError, MissingError, UsageError
 from said import raises
@@ -74,15 +73,12 @@ def test_hand_value_length_and_cut(tmp_path: Path) -> None:
     table[1], table[2] = (3, 0), (0, 4)
     folder = make(tmp_path / "m", embeddings=table)
     assert vectors(load_encoder(folder), ["red blue"]).tolist() == [[1.5, 2.0]]
-    unit = vectors(load_encoder(folder, normalize=True), ["red blue", "unknown"])
-    np.testing.assert_allclose(unit, [[0.6, 0.8], [0, 0]], atol=1e-6)
+    said = make(tmp_path / "unit", True, embeddings=table)
+    for encoder in (load_encoder(folder, normalize=True), load_encoder(said)):
+        unit = vectors(encoder, ["red blue", "unknown"])
+        np.testing.assert_allclose(unit, [[0.6, 0.8], [0, 0]], atol=1e-6)
     short = load_encoder(folder, max_length=3)
     np.testing.assert_allclose(vectors(short, ["red red red blue blue"]), [[3, 0]])
-
-
-def test_the_folder_says_whether_vectors_have_unit_length(tmp_path: Path) -> None:
-    norms = np.linalg.norm(vectors(load_encoder(make(tmp_path / "m", True)), TEXTS[:3]), axis=1)
-    np.testing.assert_allclose(norms, 1, atol=1e-6)
 
 
 @pytest.mark.parametrize("include", [False, True])
@@ -95,14 +91,6 @@ def test_a_saved_model_predicts_the_same(tmp_path: Path, include: bool) -> None:
     if include:
         (folder / "model.safetensors").unlink()  # it is not needed any more
     np.testing.assert_array_equal(load(tmp_path / "saved").predict(texts), model.labels_)
-
-
-def test_other_vectors_under_the_same_name_are_refused(tmp_path: Path) -> None:
-    folder = make(tmp_path / "m")
-    settings = saved_settings(load_encoder(folder), "auto")
-    make(tmp_path / "m", embeddings=np.ones((len(WORDS), 4), dtype=np.float32))
-    with raises(DataError, "on this machine has"):
-        load_saved(tmp_path, settings)
 
 
 def test_training_is_refused_with_the_remedy(tmp_path: Path) -> None:

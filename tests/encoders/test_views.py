@@ -12,29 +12,10 @@ from tests.said import raises
 
 import coterie
 from coterie.encoders import SentenceEncoder, ViewsEncoder, load_encoder
-from coterie.encoders.sentence import PooledEncoder, middle_layers, weighted_mean
+from coterie.encoders.sentence import PooledEncoder, middle_layers
 from coterie.encoders.views import token_weights
 from coterie.errors import DataError
 from coterie.methods import Auto
-
-
-def test_token_weights_by_a_loop() -> None:
-    flat = np.array([1, 1, 4, 2, 1, 4, 0])
-    for token, weight in enumerate(token_weights(flat, 6)):
-        share = sum(1 for other in flat if other == token) / len(flat)
-        assert weight == pytest.approx(0.01 / (0.01 + share))
-
-
-def test_a_weighted_mean_by_hand() -> None:
-    tokens = torch.tensor([[[1.0, 0.0], [3.0, 4.0], [9.0, 9.0]]])
-    found = weighted_mean(tokens, torch.tensor([[1.0, 3.0, 0.0]]))
-    torch.testing.assert_close(found, torch.tensor([[2.5, 3.0]]))
-
-
-def test_a_weighted_mean_has_the_gradient_of_its_formula() -> None:
-    tokens = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
-    weights = torch.rand(2, 3, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(weighted_mean, (tokens, weights))
 
 
 def loop_over_layers(encoder: SentenceEncoder, text: str, weights) -> tuple[list[float], ...]:

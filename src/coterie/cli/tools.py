@@ -82,11 +82,9 @@ def encoders(
         entry |= {"installed": one.installed, "dim": None, "texts_per_second": None}
         if speed and entry["installed"]:
             try:
-                measured = measure(one.name, texts)
+                entry["dim"], entry["texts_per_second"] = measure(one.name, texts)
             except CoterieError:  # a package of an extra is missing
                 entry["installed"] = False
-            else:
-                entry |= {"dim": measured.dim, "texts_per_second": measured.texts_per_second}
         found.append(entry)
     if as_json:
         show_json(found)

@@ -25,7 +25,7 @@ from coterie._validation import check_memory
 log = logging.getLogger(__name__)
 
 TOKENS_PER_BATCH = {"cpu": 1_024, "cuda": 131_072}  # fits the caches of a CPU; fills a GPU
-FEWEST = 32  # tokens of a batch on a CPU; smaller products are added up in another order
+LEAST_TOKENS = 32  # tokens of a batch on a CPU; smaller products are added up in another order
 WIDTHS = (32, 64, 128)  # tokens in a row of packed texts: the least that holds the longest
 ROUND = 1024  # packed batches have a multiple of this many places, so that few shapes occur
 
@@ -168,9 +168,9 @@ class Encoder(nn.Module):
 
 def _enough(part: Ints, length: int, device: torch.device) -> Ints:
     """The items of a batch, over again where they are too few for a product of the usual kind."""
-    if device.type != "cpu" or length < 2 or len(part) * length >= FEWEST:
+    if device.type != "cpu" or length < 2 or len(part) * length >= LEAST_TOKENS:
         return part
-    return np.resize(part, -(-FEWEST // int(length)))
+    return np.resize(part, -(-LEAST_TOKENS // int(length)))
 
 
 def batches_of_one_length(lengths: Ints, budget: int) -> list[Ints]:

@@ -61,16 +61,11 @@ ENCODERS = (
 )
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Width of the vectors, and texts a second with what is learned from the texts."""
+def measure(name: str, texts: Sequence[str]) -> tuple[int, float]:
+    """Width of the vectors, and texts a second with what is learned from the texts.
 
-    dim: int
-    texts_per_second: float
-
-
-def measure(name: str, texts: Sequence[str]) -> Measured:
-    """Encode texts once to warm up and load, then until a second is over; nothing is cached."""
+    Some texts are encoded to warm up and load, then all until a second is over.
+    """
     encoder = load_encoder(name)
     some = list(texts)
     with no_cache():
@@ -81,4 +76,4 @@ def measure(name: str, texts: Sequence[str]) -> Measured:
             encoder.learn(some)
             encoder.encode(encoder.prepare(some)[0])
             done += len(some)
-    return Measured(encoder.dim, done / (time.perf_counter() - begun))
+    return encoder.dim, done / (time.perf_counter() - begun)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from coterie._cache import digest
 from coterie._types import Floats, Ints
 from coterie.encoders.base import Encoder, Rows
 from coterie.encoders.lexical import VectorEncoder, check_arrays
@@ -27,7 +28,7 @@ class GivenVectors(VectorEncoder):
 
     def __init__(self) -> None:
         super().__init__()
-        self._known = Known()
+        self._known = SharedVectors()
 
     def give(self, texts: Sequence[str], vectors: Floats) -> list[int]:
         """Take vectors of texts in; returns the rows that repeat a text with another vector."""
@@ -37,58 +38,49 @@ class GivenVectors(VectorEncoder):
                 f"{self.dim:,}; make them with the same encoder."
             )
         self.dim = vectors.shape[1]
-        other, known = [], self._known
+        other = []
         for row, text in enumerate(texts):
-            if not text:
-                continue
-            key = _key(text)
-            if key not in known.rows:
-                known.rows[key] = len(known.vectors)
-                known.vectors.append(np.asarray(vectors[row], dtype=np.float32))
-            elif not np.array_equal(known.vectors[known.rows[key]], vectors[row]):
+            vector = np.asarray(vectors[row], dtype=np.float32)
+            if text and not np.array_equal(self._known.setdefault(digest(text), vector), vector):
                 other.append(row)
         return other
 
     def prepare(self, texts: Any) -> tuple[Rows, Ints]:
-        rows = [self._known.rows.get(_key(text), -1) for text in texts]
-        if missing := sum(row < 0 for row in rows):
+        found = [vector for text in texts if (vector := self._known.get(digest(text))) is not None]
+        if missing := len(texts) - len(found):
             raise UsageError(
-                f"{missing:,} of {len(rows):,} texts have no vector: this model was made with "
+                f"{missing:,} of {len(texts):,} texts have no vector: this model was made with "
                 "vectors of your own, so give those of new texts, too, with `vectors`."
             )
-        return super().prepare(np.stack([self._known.vectors[row] for row in rows]))
+        return super().prepare(np.stack(found))
 
     def __repr__(self) -> str:
         return f"{PREFIX}{self._known.digest()[:16]}"
 
     def arrays(self) -> dict[str, Any]:
-        keys = np.frombuffer(b"".join(self._known.rows), dtype=np.uint8).reshape(-1, 16)
-        return {"keys": keys, "vectors": np.stack(self._known.vectors)}
+        keys = np.frombuffer(b"".join(self._known), dtype=np.uint8).reshape(-1, 16)
+        return {"keys": keys, "vectors": np.stack(list(self._known.values()))}
 
     def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
         super().restore(saved, arrays)
         keys, vectors = arrays["keys"], arrays["vectors"]
         check_arrays(arrays, {"keys": (len(keys), 16), "vectors": (len(keys), self.dim)})
-        self._known.rows = {key.tobytes(): i for i, key in enumerate(keys.astype(np.uint8))}
-        self._known.vectors = list(vectors)
+        found = zip(keys.astype(np.uint8), vectors, strict=True)
+        self._known.update((key.tobytes(), vector) for key, vector in found)
 
 
-class Known:
+class SharedVectors(dict[bytes, Floats]):
     """Vectors by the digest of their text; copies of an encoder share it."""
 
-    def __init__(self) -> None:
-        self.rows: dict[bytes, int] = {}
-        self.vectors: list[Floats] = []
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Known:
+    def __deepcopy__(self, memo: dict[int, Any]) -> SharedVectors:
         return self
 
     def digest(self) -> str:
         """Of the texts and their vectors."""
-        digest = hashlib.sha256(b"".join(self.rows))
-        for vector in self.vectors:
-            digest.update(vector.tobytes())
-        return digest.hexdigest()
+        whole = hashlib.sha256(b"".join(self))
+        for vector in self.values():
+            whole.update(vector.tobytes())
+        return whole.hexdigest()
 
 
 def given_vectors(encoder: Encoder | None) -> GivenVectors | None:
@@ -96,7 +88,3 @@ def given_vectors(encoder: Encoder | None) -> GivenVectors | None:
     while encoder is not None and not isinstance(encoder, GivenVectors):
         encoder = getattr(encoder, "inner", None)
     return encoder
-
-
-def _key(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8"), digest_size=16).digest()

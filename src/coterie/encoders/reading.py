@@ -31,7 +31,7 @@ _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002ffff"
 WORD = re.compile(rf"[{_HAN}]{{1,2}}|[^\W\d_{_HAN}](?:[^\W\d_{_HAN}]|[{MARKS}\u200c\u200d])*")
 PIECE = 2.0  # a word in pieces of fewer letters is not read
 UNREAD = 0.5  # share of the letters of a text in such words: the text is not read; of texts, too
-FEW, MOST = 0.05, 0.8  # share of unread texts: below, all are read; above, none
+ALL_READ, NONE_READ = 0.05, 0.8  # share of unread texts: below, all are read; above, none
 # English sets have 62% to 97% of their letters in words of one piece, other languages in the same
 # vocabulary 5% to 40%.
 UNKNOWN = 0.3  # share of the words; above, that tells more than how they are cut
@@ -135,11 +135,11 @@ def look(encoder: Encoder, texts: Sequence[str], seed: int = 0) -> Reading | Non
     script, other = cut.script(lost), cut.script(~lost)
     share = float(lost.mean())
     level: Level = "well"
-    if share > MOST or (share > UNREAD and script == other):
+    if share > NONE_READ or (share > UNREAD and script == other):
         level = "not"
     elif len(cut.word):
         whole, per_piece = cut.figures(~lost)[1:]
-        if share > FEW and script != other:
+        if share > ALL_READ and script != other:
             level = "mixed"
         elif whole < WHOLE and per_piece < LETTERS and not _multilingual(encoder):
             level = "partly"

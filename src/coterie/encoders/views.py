@@ -36,7 +36,7 @@ from coterie.encoders.sentence import SentenceEncoder
 from coterie.neighbors import unit_rows
 
 COMMON = 1e-2  # a token of this share of the corpus counts half
-ROWS = 8_192  # vectors that are put together at a time
+ROWS_AT_ONCE = 8_192  # vectors that are put together at a time
 MIDDLE_WEIGHT = 0.5  # length of the middle layers beside the last one, whose length is one
 
 
@@ -137,8 +137,8 @@ class ViewsEncoder(MixedEncoder):
         means = np.split(self.means, np.cumsum([v.shape[1] for v in views[:-1]]))
         lexical = self.lexical.encode(items.lexical)
         out = np.empty((len(pairs), self.dim), dtype=np.float32)
-        for first in range(0, len(pairs), ROWS):  # in parts: the vectors take enough memory
-            part = slice(first, first + ROWS)
+        for first in range(0, len(pairs), ROWS_AT_ONCE):  # in parts: the vectors take enough memory
+            part = slice(first, first + ROWS_AT_ONCE)
             some = (centred(v[pairs[part, 0]], m) for v, m in zip(views, means, strict=True))
             embedding, weighted, middle = some
             if self.inner.pools_mean:
