@@ -19,11 +19,11 @@ import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cached_property
-from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -56,12 +56,11 @@ from coterie.errors import DataError
 from coterie.hierarchy import Hierarchy
 
 MANIFEST = "manifest.json"
-STABILITY_FILE, TIMELINE_FILE = "stability.json", "timeline.json"
 NO_CLUSTER = "(no text)"  # the name of the cluster of a row without a text
 NONE_OF_THESE = "(none of these)"  # and of an outlier
 NEXT = ".next"  # where the run grows that is to replace the one in the folder
 HEADER = 1 << 20  # bytes that its header has at most
-KEPT = "kept"  # where files go that the user changed, when the run is replaced
+CHANGED = "kept"  # where files go that the user changed, when the run is replaced
 TABLE = r"assignments(-no-texts|-spreadsheet)?\.(csv|tsv|jsonl|parquet|xlsx)"
 RESULT = re.compile(
     rf"{TABLE}|rows\.csv|timeline\.csv|clusters(-no-texts)?\.xlsx"
@@ -74,6 +73,33 @@ RUNNING = re.compile(
     r"manifest\.json|(names|edits)\.jsonl|earlier/.+|\.?checkpoint.*|\.lock|\.next/.+"
     r"|\.?assignments\.partial\..+|places\.bin|placer\.safetensors"
 )
+
+
+def shape_of(cls: type) -> dict[str, Any]:
+    """The shape of a dataclass in a file, for ``check_shape``; fields with a default may miss."""
+    hints = get_type_hints(cls)
+    out = {}
+    for field in fields(cls):
+        needed = field.default is MISSING and field.default_factory is MISSING
+        out[field.name if needed else f"{field.name}?"] = _shape(hints[field.name], field.name)
+    return out
+
+
+def _shape(kind: Any, name: str) -> Any:
+    inner = [None if part is type(None) else _shape(part, name) for part in get_args(kind)]
+    if is_dataclass(kind) and isinstance(kind, type):
+        return shape_of(kind)
+    if kind is int:
+        return ClusterId if name in ("id", "cluster", "parent") else Count
+    if get_origin(kind) is list:
+        return inner
+    if get_origin(kind) is dict:
+        return dict([inner])
+    if get_origin(kind) is tuple:
+        return Row(*inner)
+    return tuple(inner) or kind
+
+
 SIGNS = {"neighbor_agreement": Real}
 DONE: dict[str, Any] = {
     "status": str,
@@ -168,64 +194,8 @@ DONE: dict[str, Any] = {
         }
     ],
 }
-NEAR = {"id": ClusterId, "name": str, "similarity": float, "more": [str], "less": [str]}
-CLUSTER: dict[str, Any] = {
-    "id": ClusterId,
-    "name": str,
-    "size": Count,
-    "share": float,
-    "words": [Row(str, float)],
-    "examples": [str],
-    "topics?": [[str]],
-    "diverse?": [str],
-    "borderline?": [str],
-    "near?": [NEAR],
-    "over_time?": [Row(str, Count)],
-    "by?": {str: [Row(str, Count)]},
-    "parent?": (ClusterId, None),
-    "description?": (str, None),
-    "quotes?": [str],
-}
+CLUSTER = shape_of(Cluster)
 LEVELS = {"themes?": bool, "levels": [{"of_cluster": {int: Label}, "clusters": [CLUSTER]}]}
-STABILITY = {
-    "labels": str,
-    "rows": Count,
-    "seeds": float,
-    "halves": float,
-    "wording": float,
-    "clusters": [
-        {
-            "id": ClusterId,
-            "name": str,
-            "size": Count,
-            "seeds": float,
-            "halves": float,
-            "wording": float,
-            "npmi": (float, None),
-            "embedding": (float, None),
-            "survives": bool,
-        }
-    ],
-}
-TIMELINE = {
-    "labels": str,
-    "column": str,
-    "unit": str,
-    "periods": [str],
-    "undated": Count,
-    "steps": [
-        {
-            "cluster": ClusterId,
-            "name": str,
-            "period": str,
-            "texts": Count,
-            "share": float,
-            "entered": [str],
-            "left": [str],
-            "shift": (float, None),
-        }
-    ],
-}
 MAP = {
     "layout": str,
     "total": Count,
@@ -555,24 +525,6 @@ def own_columns(columns: Sequence[str]) -> dict[str, str]:
     return {bare_name(name): name for name in names[start:]}
 
 
-def read_measured(folder: Path, name: str, labels: Ints) -> dict[str, Any] | None:
-    """What a command has measured of the clusters; None if it has not, or of other clusters.
-
-    ``name`` is that of the file: ``stability.json`` or ``timeline.json``.
-    """
-    path = inside(folder, name)
-    if not path.exists():
-        return None
-    shape = STABILITY if name == STABILITY_FILE else TIMELINE
-    saved: dict[str, Any] = check_shape(read_json(path, LARGE), shape, str(path))
-    return saved if saved["labels"] == label_digest(labels) else None
-
-
-def label_digest(labels: Ints) -> str:
-    """Tells whether the clusters of all rows are the same."""
-    return sha256(np.ascontiguousarray(labels, dtype=np.int64).tobytes()).hexdigest()
-
-
 def model_folder(folder: Path) -> Path:
     """The model of a run, or ``folder`` itself if it is a model."""
     path = inside(folder, "model")
@@ -689,7 +641,7 @@ def replace_run(run: Path, new: Path, manifest: dict[str, Any]) -> list[str]:
         seal(fresh, manifest)
         theirs = [name for name in files if name not in own]
         changed.extend(name for name in theirs if (fresh / name).exists())
-        place = _free(fresh / KEPT, {Path(name).parts[0] for name in theirs})
+        place = _free(fresh / CHANGED, {Path(name).parts[0] for name in theirs})
         for name in theirs:
             _link(files[name], (place / name) if name in changed else (fresh / name))
 

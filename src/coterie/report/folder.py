@@ -25,20 +25,18 @@ from coterie.corpus.corpus import cell_values
 from coterie.corpus.write import bare_name
 from coterie.description import Cluster, text_order
 from coterie.errors import DataError, counted
+from coterie.measured import STABILITY_FILE, TIMELINE_FILE, read_measured
 from coterie.metrics import silhouette
 from coterie.report.html import BROAD_THEME, Outliers, ReportData
 from coterie.report.layout import first_of_equal, map_texts, sample_rows
 from coterie.report.points import Points, fits_legend
 from coterie.report.quality import Figure, figures, guard_sentence, next_steps
 from coterie.run_files import (
-    STABILITY_FILE,
-    TIMELINE_FILE,
     check_known,
     given_numbers,
     own_columns,
     read_levels,
     read_map,
-    read_measured,
     table_parts,
 )
 from coterie.summary import data_notes, summarise

@@ -1,9 +1,10 @@
 """The product as a Python object: ``cluster`` makes a :class:`Run`, ``open_run`` reads one back."""
 
+from coterie.measured import Stability, Timeline
 from coterie.options import Options
 from coterie.runs.run import Run, cluster, open_run
-from coterie.runs.stability import Stability, stability
-from coterie.runs.timeline import Timeline, timeline
+from coterie.runs.stability import stability
+from coterie.runs.timeline import timeline
 from coterie.runs.update import Updated, update
 
 __all__ = [

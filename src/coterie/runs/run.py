@@ -20,6 +20,7 @@ from coterie.corpus.corpus import combine
 from coterie.description import Cluster
 from coterie.errors import UsageError, counted
 from coterie.exports import Exported, export_run, sentence_rows, write_page
+from coterie.measured import Stability, Timeline
 from coterie.options import Options, with_options
 from coterie.run_files import (
     MANIFEST,
@@ -41,8 +42,8 @@ from coterie.runs.clustering import make_run
 from coterie.runs.folder import refuse_taken
 from coterie.runs.label import Labeller
 from coterie.runs.masked import masker_of
-from coterie.runs.stability import Stability, stability
-from coterie.runs.timeline import Timeline, timeline
+from coterie.runs.stability import stability
+from coterie.runs.timeline import timeline
 from coterie.runs.update import Updated, UpdateOptions, update
 from coterie.summary import summarise
 
@@ -66,7 +67,13 @@ COLOURS = (
     "#777777",
 )
 SHOWN_CLUSTERS, SHOWN_POINTS = 20, 3_000  # of a run in a notebook
-KEPT = {"folder", "remarks", "fresh", "_index", "_delete"}  # what a Run knows that its files do not
+OWN_ATTRIBUTES = {
+    "folder",
+    "remarks",
+    "fresh",
+    "_index",
+    "_delete",
+}  # what a Run knows that its files do not
 
 
 class Run(RunFiles):
@@ -377,7 +384,7 @@ class Run(RunFiles):
 
     def _forget(self) -> None:
         """What was read before the files changed."""
-        for name in self.__dict__.keys() - KEPT:
+        for name in self.__dict__.keys() - OWN_ATTRIBUTES:
             del self.__dict__[name]
 
     def __repr__(self) -> str:

@@ -14,7 +14,6 @@ the run, and the mean cosine of their embeddings.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -33,10 +32,10 @@ from coterie.base import TextClusterer
 from coterie.clustering import Clustering, read, save
 from coterie.description import text_order
 from coterie.errors import UsageError
+from coterie.measured import STABILITY_FILE, ClusterStability, Stability, to_file
 from coterie.metrics import contingency, external_scores
 from coterie.options import Options
 from coterie.outliers import choose_rows
-from coterie.run_files import STABILITY_FILE, label_digest
 from coterie.runs.guide import LINKS, kept_guidance
 from coterie.words.cutting import tokens
 
@@ -44,81 +43,6 @@ SAMPLED = 20_000  # rows that are looked at
 REWORDED = "deletion@0.1+charswap@0.05"
 WORDS = 10  # of each cluster
 SURVIVES = 0.5  # least mean Jaccard index
-
-
-@dataclass(frozen=True)
-class ClusterStability:
-    """How stable and coherent one cluster is.
-
-    Attributes
-    ----------
-    id : int
-    name : str
-    size : int
-        Rows that were looked at.
-    seeds, halves : float
-        Mean of the largest Jaccard index with a cluster of a fit with another seed, and of a fit on
-        half of the texts.
-    wording : float
-        Share of its texts that stay in it when they are reworded a little.
-    npmi, embedding : float or None
-        Coherence of its words: mean NPMI, and mean cosine of their embeddings.
-    survives : bool
-        Whether it has a match of 0.5 or more in the mean, over seeds and over halves.
-    """
-
-    id: int
-    name: str
-    size: int
-    seeds: float
-    halves: float
-    wording: float
-    npmi: float | None
-    embedding: float | None
-    survives: bool
-
-
-@dataclass(frozen=True)
-class Stability:
-    """How stable a run is.
-
-    Attributes
-    ----------
-    rows : int
-        Rows that were looked at.
-    seeds, halves : float
-        Mean agreement (ARI) with fits with other seeds, and on halves of the texts.
-    wording : float
-        Share of the texts that keep their cluster when they are reworded a little.
-    clusters : list of ClusterStability
-        The least stable first.
-    """
-
-    rows: int
-    seeds: float
-    halves: float
-    wording: float
-    clusters: list[ClusterStability]
-
-    def sentences(self) -> list[str]:
-        """The result in a few sentences."""
-        lost = [cluster for cluster in self.clusters if not cluster.survives]
-        out = [
-            f"Agreement (ARI) with other seeds {self.seeds:.2f}, with halves of the texts "
-            f"{self.halves:.2f}. {100 * self.wording:.0f}% of the texts keep their cluster when "
-            "they are reworded a little."
-        ]
-        named = ", ".join(f"{c.id} ({c.name})" for c in lost)
-        out.append(
-            f"{len(lost)} of {len(self.clusters)} clusters would not survive: {named}."
-            if lost
-            else f"All {len(self.clusters)} clusters would survive."
-        )
-        return out
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return asdict(self)
 
 
 @checked
@@ -148,7 +72,7 @@ def stability(
     before = read(Path(run))
     found = _measure(before, seeds, halves, verbose)
     if write:
-        saved = {"labels": label_digest(before.labels), **found.to_dict()}
+        saved = to_file(found, before.labels)
         with held(before.folder):
             save(before, before, beside=lambda fresh: write_json(fresh / STABILITY_FILE, saved))
     return found

@@ -9,12 +9,9 @@ period before.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from coterie._files import write_json
 from coterie._folders import held
@@ -27,88 +24,12 @@ from coterie.description.describe import differences
 from coterie.description.terms import Terms
 from coterie.description.words import ClusterTerms
 from coterie.errors import DataError
+from coterie.measured import TIMELINE_FILE, Step, Timeline, to_file
 from coterie.metrics import cluster_means
 from coterie.neighbors import unit_rows
-from coterie.run_files import TIMELINE_FILE, label_digest
 
 LEAST_TEXTS = 5  # of a cluster in a period, for words and centres to be compared
 BY_CHANCE = 0.01  # probability up to which a difference of a word is reported
-
-
-@dataclass(frozen=True)
-class Step:
-    """A cluster in a period.
-
-    Attributes
-    ----------
-    cluster : int
-    name : str
-    period : str
-        Such as "2026-03" or "2026-W09".
-    texts : int
-    share : float
-        Of all texts of the period that have a cluster.
-    entered, left : list of str
-        Words that are much more frequent than in the period before, and much less.
-    shift : float or None
-        How far the centre has moved since then, from 0 to 2; None where there are too few texts.
-    """
-
-    cluster: int
-    name: str
-    period: str
-    texts: int
-    share: float
-    entered: list[str]
-    left: list[str]
-    shift: float | None
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """The clusters of a run over time.
-
-    Attributes
-    ----------
-    column : str
-        Column of the dates.
-    unit : str
-        One of "day", "week", "month", "quarter", "year".
-    periods : list of str
-        From the first to the last.
-    undated : int
-        Rows without a date that can be read.
-    steps : list of Step
-        Cluster by cluster, in the order of time.
-    """
-
-    column: str
-    unit: str
-    periods: list[str]
-    undated: int
-    steps: list[Step]
-
-    @property
-    def table(self) -> pa.Table:
-        """One row for each cluster and period."""
-        rows = [asdict(step) for step in self.steps]
-        for row in rows:
-            row |= {key: ", ".join(row[key]) for key in ("entered", "left")}
-        kinds = [
-            ("cluster", pa.int64()),
-            ("name", pa.string()),
-            ("period", pa.string()),
-            ("texts", pa.int64()),
-            ("share", pa.float64()),
-            ("entered", pa.string()),
-            ("left", pa.string()),
-            ("shift", pa.float64()),
-        ]
-        return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return asdict(self)
 
 
 @checked
@@ -131,7 +52,7 @@ def timeline(run: str | Path, *, date_column: str | None = None, write: bool = T
     before = read(Path(run))
     found = _follow(before, _dates(before, date_column))
     if write:
-        saved = {"labels": label_digest(before.labels), **found.to_dict()}
+        saved = to_file(found, before.labels)
 
         def add(fresh: Path) -> None:
             write_json(fresh / TIMELINE_FILE, saved)
