@@ -68,7 +68,7 @@ def interrupted(told: dict[str, Any], settings: dict[str, Any], folder: Path) ->
     except KeyboardInterrupt:
         pass
     Checkpoint.save = original
-    left = (folder / "checkpoint" / "state.json").exists()
+    left = (folder / "checkpoint" / "state.safetensors").exists()
     return {**fit(told, settings), "left": left}
 
 

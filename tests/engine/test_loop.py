@@ -269,7 +269,7 @@ def test_ctrl_c_stops_after_the_step_with_a_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         train(net, data, two_stages(loss), run(checkpoint=Checkpoint(tmp_path / "c", "run")))
     assert signal.getsignal(signal.SIGINT) == before
-    assert json.loads((tmp_path / "c" / "state.json").read_text())["step"] == 5
+    assert Checkpoint(tmp_path / "c", "run").load().step == 5
     whole, data = make()
     train(whole, data, two_stages(), run())
     net, data = make()

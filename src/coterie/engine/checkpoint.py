@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 import time
@@ -13,10 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from coterie._files import write_json
-from coterie._folders import held, mend_folder, replace_folder
+from coterie._files import atomic_path, plain, written
 from coterie._ranks import is_first
-from coterie._trust import LARGE, check_file, damaged, read_json
+from coterie._trust import LARGE, check_file, damaged, parse_json
 from coterie._types import Ints
 from coterie.engine.history import Meter
 from coterie.errors import DataError, TrainingError
@@ -82,7 +82,7 @@ class State:
 
 
 class Checkpoint:
-    """A folder with the newest state of one run.
+    """A folder with the newest state of one run, in one file.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Checkpoint:
     """
 
     def __init__(self, folder: Path, fingerprint: str, every: float = 60.0) -> None:
-        self.folder = folder
+        self.folder, self.file = folder, folder / "state.safetensors"
         self.fingerprint = fingerprint
         self.every = every
         self.last = time.monotonic()
@@ -111,42 +111,37 @@ class Checkpoint:
         if not is_first():
             return
         saved = keep(state, device)
-
-        def fill(folder: Path) -> None:
-            save_file(saved.tensors, folder / "state.safetensors")
-            facts = {"fingerprint": self.fingerprint, "stage": saved.stage, "step": saved.step}
-            facts |= {
-                "history": saved.rows,
-                "retry": asdict(saved.retry),
-                "meter": saved.meter,
-            }
-            write_json(folder / "state.json", facts)
-
-        with held(self.folder):
-            replace_folder(self.folder, fill)
+        facts = {
+            "fingerprint": self.fingerprint,
+            "stage": saved.stage,
+            "step": saved.step,
+            "history": saved.rows,
+            "retry": asdict(saved.retry),
+            "meter": saved.meter,
+        }
+        for left in self.folder.glob(".*.tmp"):  # by a process that was killed
+            left.unlink()
+        with atomic_path(self.file) as temporary, written(self.file):
+            save_file(saved.tensors, temporary, {"facts": json.dumps(facts, default=plain)})
         self.last = time.monotonic()
         log.info("checkpoint after step %d of stage %d", state.step, state.stage)
 
     def load(self) -> Saved | None:
         """Read the checkpoint, or nothing if there is none."""
-        from safetensors.torch import load_file
+        from safetensors import safe_open
 
-        mend_folder(self.folder)
-        if not (self.folder / "state.json").exists():
+        if not self.file.exists():
             return None
-        facts = read_json(self.folder / "state.json", LARGE)
-        if not isinstance(facts, dict) or "fingerprint" not in facts:
-            raise DataError(f"{self.folder} contains no checkpoint of coterie; delete it.")
-        if facts["fingerprint"] != self.fingerprint:
-            raise DataError(
-                f"the checkpoint in {self.folder} belongs to another run (other data, method or "
-                "settings); give the same ones, or another folder."
-            )
-        with damaged(self.folder, "a checkpoint"):
-            check_file(self.folder / "state.safetensors")
-            tensors = load_file(self.folder / "state.safetensors")
-            retry = RetryPolicy(**facts.get("retry", {}))
-            meter = facts.get("meter", {})
+        check_file(self.file)
+        with damaged(self.file, "a checkpoint"), safe_open(self.file, "pt") as file:
+            facts = parse_json(file.metadata()["facts"].encode(), str(self.file), LARGE)
+            if facts["fingerprint"] != self.fingerprint:
+                raise DataError(
+                    f"the checkpoint in {self.folder} belongs to another run (other data, method "
+                    "or settings); give the same ones, or another folder."
+                )
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            retry, meter = RetryPolicy(**facts["retry"]), facts["meter"]
             return Saved(facts["stage"], facts["step"], facts["history"], tensors, retry, meter)
 
     def clear(self) -> None:
