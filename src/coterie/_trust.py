@@ -141,10 +141,12 @@ def check_model_files(folder: Path, listed: Any) -> None:
 
 def list_files(folder: Path) -> dict[str, dict[str, Any]]:
     """Bytes and digest of every file of a folder, by its name there."""
-    return {
-        name: {"bytes": (folder / name).stat().st_size, "sha256": digest_of(folder / name)}
-        for name in sorted(check_folder(folder))
-    }
+    return {name: file_facts(folder / name) for name in sorted(check_folder(folder))}
+
+
+def file_facts(path: Path) -> dict[str, Any]:
+    """Bytes and digest of a file."""
+    return {"bytes": path.stat().st_size, "sha256": digest_of(path)}
 
 
 def check_digests(folder: Path, listed: Mapping[str, str]) -> None:

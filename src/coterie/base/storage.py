@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 from collections.abc import Collection
@@ -22,6 +21,7 @@ from coterie._trust import (
     check_model_files,
     check_shape,
     damaged,
+    file_facts,
     list_files,
     read_arrays,
     read_json,
@@ -112,8 +112,7 @@ def save_clusters(model: OutlierMixin, folder: Path, *, outliers: bool = False) 
         config["outliers"] |= {"limit": model.outlier_limit_.to_dict()}
     save_arrays(folder / "model.safetensors", model.assigner_.arrays())
     if "files" in config:  # models of version 0.1 list none
-        now = list_files(folder)
-        config["files"] |= {name: now[name] for name in changed}
+        config["files"] |= {name: file_facts(folder / name) for name in changed}
     write_json(folder / "config.json", config)
 
 
@@ -215,19 +214,12 @@ def method_of(folder: Path) -> str:
 
 def _plain_parameters(model: OutlierMixin) -> dict[str, Any]:
     """Parameters that JSON can hold; an encoder object is left out, its vectors are kept."""
-    out = {}
-    for name, value in model._parameters().items():
-        if name in NOT_SAVED:
-            continue
-        value = value.item() if isinstance(value, np.generic) else value
-        if isinstance(value, (str, int, float, bool, type(None), Path)):
-            out[name] = value if not isinstance(value, Path) else str(value)
-        elif isinstance(value, (list, tuple, dict)):
-            try:
-                out[name] = json.loads(json.dumps(value, default=plain))
-            except (TypeError, ValueError):
-                continue
-    return copy.deepcopy(out)
+    kinds = (str, int, float, type(None), Path, np.generic, list, tuple, dict)
+    return {
+        name: json.loads(json.dumps(value, default=plain, skipkeys=True))
+        for name, value in model._parameters().items()
+        if name not in NOT_SAVED and isinstance(value, kinds)
+    }
 
 
 def _guard_result(saved: dict[str, Any] | None) -> GuardResult | None:

@@ -13,7 +13,11 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
+from coterie._trust import read_json
+from coterie.corpus import TextStream
+from coterie.corpus.write import partial_path, record_path, refuse_partial
 from coterie.errors import CoterieError, UsageError
+from coterie.run_files import MANIFEST, RESULT, RUNNING, is_run
 
 LABELLED = {"cluster", "confidence", "outlier_score"}  # columns that coterie predict adds
 
@@ -40,8 +44,6 @@ def check_output(
     resume : bool, default=False
         Whether such a table is to be continued.
     """
-    from coterie.corpus.write import partial_path, record_path, refuse_partial
-
     given = [Path(path) for path in inputs if path is not None and str(path) != "-"]
     touched = {out: ""}
     if grows:
@@ -95,8 +97,6 @@ def check_shards_folder(out: Path) -> None:
 
 def check_run_output(out: Path, inputs: Iterable[str | Path | None]) -> None:
     """Refuse to put a run where one of its inputs would be replaced by it."""
-    from coterie.run_files import RESULT, RUNNING
-
     for given in inputs:
         path = Path(given).resolve() if given is not None and given != "-" else None
         if path is None or not path.is_file() or out.resolve() not in path.parents:
@@ -111,8 +111,6 @@ def check_run_output(out: Path, inputs: Iterable[str | Path | None]) -> None:
 
 def refuse_run_file(out: Path) -> None:
     """Refuse a file that belongs to a run."""
-    from coterie.run_files import MANIFEST, RESULT, RUNNING, is_run
-
     path = out.resolve()
     for parent in path.parents:
         name = path.relative_to(parent).as_posix()
@@ -125,8 +123,6 @@ def refuse_run_file(out: Path) -> None:
 
 def _manifest(file: Path) -> Any:
     """What a manifest says; nothing if it cannot be read."""
-    from coterie._trust import read_json
-
     try:
         return read_json(file)
     except (OSError, ValueError, CoterieError):
@@ -159,8 +155,6 @@ def is_comparison(path: Path) -> bool:
 
 def _columns(path: Path) -> set[str]:
     """Names of the columns of a table; none if it cannot be read as one."""
-    from coterie.corpus import TextStream
-
     try:
         return set(next(TextStream(path).tables()).column_names)
     except (CoterieError, OSError, StopIteration):
