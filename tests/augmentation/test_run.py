@@ -8,7 +8,7 @@ import pytest
 
 import coterie
 from coterie import SCCL
-from coterie.augmentation import Asked, make_augmenter, read_views, reword
+from coterie.augmentation import make_augmenter, read_views, reword
 from coterie.augmentation.base import CHAIN, Augmenter, bits, text_keys
 from coterie.augmentation.letters import Deletion
 from coterie.augmentation.run import Step, is_kind, read_steps
@@ -160,16 +160,16 @@ def test_a_chain_applies_one_after_the_other() -> None:
 
 def test_methods_take_a_kind_as_views(topics) -> None:
     texts = topics[0][:30]
-    views = read_views(Asked("charswap", 2, seed=7), texts)
+    views = read_views("charswap", texts, seed=7)
     assert views == [coterie.augment(texts, "charswap", seed=7, view=v) for v in (1, 2)]
     assert views[0] != views[1]
-    mixed = read_views(Asked(["charswap", "deletion@0.5"], seed=7), texts)
+    mixed = read_views(["charswap", "deletion@0.5"], texts, seed=7)
     assert mixed[1] == coterie.augment(texts, "deletion@0.5", seed=7, view=2)
 
     class Still(Deletion):
         seeded = False
 
-    assert len(read_views(Asked(Still(), 2), texts)) == 1  # a second one would be the first
+    assert len(read_views(Still(), texts)) == 1  # a second one would be the first
     fits = [
         SCCL(3, encoder="tfidf-svd", steps=4, random_state=0, views=v).fit(texts).history_.rows[-1]
         for v in ("charswap", "charswap", "virtual")

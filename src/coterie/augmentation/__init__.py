@@ -4,7 +4,6 @@ from coterie.augmentation.base import Augmenter, Chain
 from coterie.augmentation.run import (
     KINDS,
     VIRTUAL,
-    Asked,
     Augmented,
     augment,
     make_augmenter,
@@ -15,7 +14,6 @@ from coterie.augmentation.run import (
 __all__ = [
     "KINDS",
     "VIRTUAL",
-    "Asked",
     "Augmented",
     "Augmenter",
     "Chain",

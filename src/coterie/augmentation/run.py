@@ -11,7 +11,6 @@ import json
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -275,52 +274,41 @@ def _make(
     return made
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Views as a user asks for them, with what it takes to make them.
-
-    Attributes
-    ----------
-    views : Any
-        See :func:`read_views`.
-    count : int
-        How many to make of each text where a kind is named.
-    seed : int
-    device : str
-        Where language models run.
-    progress : Progress
-    """
-
-    views: Any
-    count: int = 2
-    seed: int = 0
-    device: str = "auto"
-    progress: Progress = field(default_factory=Progress)
-
-
-def read_views(views: Any, texts: Sequence[str]) -> list[list[str]]:
+def read_views(
+    views: Any,
+    texts: Sequence[str],
+    *,
+    count: int = 2,
+    seed: int = 0,
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> list[list[str]]:
     """Augmented texts for each text: none for virtual views, else one list per view.
 
     Parameters
     ----------
-    views : None, "virtual", str, Path, Augmenter, sequence or Asked
+    views : None, "virtual", str, Path, Augmenter or sequence
         A kind of augmentation such as "eda" makes the views. A file has a column ``text`` and one
         column per view, ``text1``, ``text2``, ...; its rows are those of ``texts`` in the same
         order, or are looked up by ``text``. A sequence holds a list of texts or a kind per view.
     texts : sequence of str
         Cleaned texts.
+    count : int, default=2
+        How many views to make of each text where a kind is named.
+    seed : int, default=0
+    device : str, default="auto"
+        Where language models run.
+    progress : Progress, optional
     """
-    asked = views if isinstance(views, Asked) else Asked(views)
-    views = asked.views
     if views is None or (isinstance(views, str) and views == VIRTUAL):
         return []
     if isinstance(views, Augmenter) or (isinstance(views, str) and is_kind(views)):
-        return _made([views] * asked.count, texts, asked)
-    if isinstance(views, (str, Path)):
+        views = [views] * count
+    elif isinstance(views, (str, Path)):
         return _from_file(Path(views), texts)
     views = list(views)
     if views and all(isinstance(view, (str, Augmenter)) for view in views):
-        return _made(views, texts, asked)
+        return _made(views, texts, seed, device, progress)
     lists = [texts_from(view) for view in views]
     for number, view in enumerate(lists, 1):
         if len(view) != len(texts):
@@ -328,17 +316,19 @@ def read_views(views: Any, texts: Sequence[str]) -> list[list[str]]:
     return lists
 
 
-def _made(kinds: Sequence[Any], texts: Sequence[str], asked: Asked) -> list[list[str]]:
+def _made(
+    kinds: Sequence[Any], texts: Sequence[str], seed: int, device: str, progress: Progress | None
+) -> list[list[str]]:
     """A view per kind; what ignores the seed makes one view, however often it is asked for."""
     out: list[list[str]] = []
     made: dict[Any, Augmenter] = {}
     for number, kind in enumerate(kinds, 1):
         if kind not in made:
             own = isinstance(kind, Augmenter)
-            made[kind] = kind if own else make_augmenter(kind, device=asked.device)
+            made[kind] = kind if own else make_augmenter(kind, device=device)
         elif not made[kind].seeded:
             continue
-        out.append(list(reword(made[kind], texts, asked.seed, number, asked.progress)))
+        out.append(list(reword(made[kind], texts, seed, number, progress)))
     return out
 
 

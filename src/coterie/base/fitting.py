@@ -24,7 +24,7 @@ from coterie._random import derive_seed, resolve_seed, torch_seeded
 from coterie._ranks import is_first
 from coterie._types import Floats, Ints
 from coterie._validation import check_device
-from coterie.augmentation import Asked
+from coterie.augmentation import read_views
 from coterie.base.confidence import calibrate
 from coterie.base.core import ClustererCore, TrainingContext
 from coterie.base.edited import correct, fingerprint
@@ -227,12 +227,18 @@ class Fitting:
             checked = validate_data(model, X, dtype=np.float32, ensure_min_samples=2)
             return encoder, read_vectors(encoder, checked)
         views = getattr(model, "views", None) if views is None else views
-        count, seed = getattr(model, "wordings", 2), derive_seed(self.seed, "views")
-        asked = Asked(views, count, seed, model.device, self.progress)
         texts = texts_from(X)
+        given = read_views(
+            views,
+            texts,
+            count=getattr(model, "wordings", 2),
+            seed=derive_seed(self.seed, "views"),
+            device=model.device,
+            progress=self.progress,
+        )
         some = sorted(text for text in texts if text)
         encoder = model._suit_encoder(encoder, some, derive_seed(self.seed, "encoder"))
-        return encoder, read_texts(encoder, texts, asked, learn=True)
+        return encoder, read_texts(encoder, texts, given, learn=True)
 
     def _weigh(self, X: Any, sample_weight: Any) -> Floats:
         """How often each distinct text counts."""

@@ -6,13 +6,13 @@ sees them in this order, so that no result depends on the order in which they we
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
 from coterie._types import Array, Ints
-from coterie.augmentation import read_views
 from coterie.corpus import CleanTexts, texts_from
 from coterie.encoders import Encoder, Items
 from coterie.errors import DataError
@@ -54,8 +54,10 @@ class Inputs:
         return cast("Array", out)
 
 
-def read_texts(encoder: Encoder, X: Any, views: Any = None, *, learn: bool = False) -> Inputs:
-    """Clean the texts, find or check their views, and prepare all of them at once."""
+def read_texts(
+    encoder: Encoder, X: Any, views: Sequence[Sequence[str]] = (), *, learn: bool = False
+) -> Inputs:
+    """Clean the texts, and prepare them and their views, one list per view, at once."""
     texts = texts_from(X)
     if not texts:
         raise DataError("X is empty (n_samples=0): there is nothing to cluster.")
@@ -65,10 +67,9 @@ def read_texts(encoder: Encoder, X: Any, views: Any = None, *, learn: bool = Fal
     if not filled:  # encode a placeholder, whose result no row gets
         items, rows = encoder.prepare(["-"])
         return Inputs(items, rows[None, :0], rows[:0], len(texts), [])
-    given = read_views(views, texts)
-    filled.sort(key=lambda row: (texts[row], *(view[row] for view in given)))
+    filled.sort(key=lambda row: (texts[row], *(view[row] for view in views)))
     kept = CleanTexts(texts[row] for row in filled)
-    augmented = [[view[row] or texts[row] for row in filled] for view in given]
+    augmented = [[view[row] or texts[row] for row in filled] for view in views]
     if learn:
         encoder.learn(kept)
     items, places = encoder.prepare([text for view in (kept, *augmented) for text in view])

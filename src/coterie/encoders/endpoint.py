@@ -171,17 +171,11 @@ class EndpointEncoder(Encoder):
         except RefusedError:
             raise
         except (EndpointError, UnusableError) as error:
-            done, total = known + done, known + len(texts)
-            problem = str(error)
+            fate = "are in the cache; repeat the command with --resume to get the others."
             if cache is None:
-                raise EndpointError(
-                    f"{problem} {done:,} of {total:,} vectors were there, and are lost since the "
-                    "cache is off."
-                ) from error
-            raise EndpointError(
-                f"{problem} {done:,} of {total:,} vectors are in the cache; repeat the command "
-                "with --resume to get the others."
-            ) from error
+                fate = "were there, and are lost since the cache is off."
+            share = f"{known + done:,} of {known + len(texts):,} vectors"
+            raise EndpointError(f"{error} {share} {fate}") from error
         finally:
             progress.stop()
 
