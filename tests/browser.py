@@ -63,7 +63,7 @@ class Page:
         raise AssertionError("it does not happen")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop is that of the thread as long as it runs
 def browser() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api")
     program = next((found for name in NAMES if (found := shutil.which(name))), None)
@@ -75,7 +75,7 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def contexts(browser: Any) -> Callable[..., Any]:
     """Contexts of Playwright by their options: making one takes longer than making a page."""
     return cache(lambda **options: browser.new_context(reduced_motion="reduce", **options))

@@ -72,9 +72,12 @@ class Client:
     def post(self, path: str, body: Any, **headers: str) -> Answer:
         return self.ask("POST", path, body, headers)
 
+    def connect(self, wait: float = PATIENCE) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=wait)
+
     def raw(self, data: bytes, *, wait: float = PATIENCE) -> bytes:
         """What comes back for these very bytes, until the server ends it."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as place:
+        with self.connect(wait) as place:
             place.sendall(data)
             out = b""
             try:

@@ -72,7 +72,7 @@ def test_every_address_with_every_token(start: Callable[..., Any], folder: Path)
     for headers in ({}, bearer("wrong")):
         for method, path, body in OPEN:
             assert client.ask(method, path, body, headers).status == 200
-    client_ready(client)
+    client.until(lambda: client.ask("GET", "/similar/T-1", None, bearer(READ)).status == 200)
     for allowed in (bearer(READ), basic(READ), bearer(EDIT), basic(EDIT)):
         for method, path, body in READS:
             wanted = 308 if path == "/runs/tickets" else 200
@@ -84,12 +84,6 @@ def test_every_address_with_every_token(start: Callable[..., Any], folder: Path)
         assert client.ask(method, path, body, bearer(EDIT)).status == 200
     prefixed = client.ask("POST", "/runs/tickets/edits", EDITS[0][2], bearer(READ))
     assert prefixed.status == 403
-
-
-def client_ready(client: Any) -> None:
-    for _ in range(200):
-        if client.ask("GET", "/similar/T-1", None, bearer(READ)).status == 200:
-            return
 
 
 def test_without_an_edit_token_nobody_edits(start: Callable[..., Any], folder: Path) -> None:

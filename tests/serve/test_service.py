@@ -276,7 +276,7 @@ def test_a_dry_run_writes_nothing(start: Callable[..., Any], folder: Path) -> No
         ({"edits": [{"mrege": [0, 1]}]}, 422, "edit.one_kind"),
         ({"edits": []}, 422, "edit.no_edits"),
         ({"edits": "/etc/passwd"}, 422, "serve.edits_are_a_list"),
-        ({"edits": [{"rename": {"0": "x" * 200}}]}, 422, "edit.bad_name_length"),
+        ({"edits": [{"rename": {"0": "x" * 200}}]}, 422, "data"),
         ({"edits": [{"merge": [0, 1]}], "undo": True}, 422, "serve.edits_or_undo"),
         ({"undo": True, "dry_run": True}, 422, "serve.edits_or_undo"),
         ({"undo": "yes"}, 422, "serve.bad_value"),
@@ -382,13 +382,13 @@ def test_a_run_is_replaced_without_losing_a_request(
         for i in range(3):  # as a command would, in the same folder
             edit(folder, [{"rename": {"0": f"Name {i}"}}])
             wanted.append(open_run(folder).version)
-            wait_until(lambda: client.get("/version").json["version"] == wanted[-1])
+            client.until(lambda: client.get("/version").json["version"] == wanted[-1])
         coterie.cluster(
             topics[0][:40], 2, method="kmeans", encoder="tfidf", folder=folder, overwrite=True
         )
         wanted.append(open_run(folder).version)
-        wait_until(lambda: client.get("/version").json["version"] == wanted[-1])
-        wait_until(lambda: wanted[-1] in versions)
+        client.until(lambda: client.get("/version").json["version"] == wanted[-1])
+        client.until(lambda: wanted[-1] in versions)
         stop.set()
         for one in asking:
             one.result()
@@ -406,7 +406,7 @@ def test_a_state_that_was_replaced_is_not_kept(start: Callable[..., Any], folder
         client.post("/predict", {"text": "plum"})
         client.post("/edits", {"edits": [{"rename": {"0": f"Name {i}"}}]})
     assert client.service.first.snapshot.vectors is vectors  # the same texts: not encoded again
-    wait_until(lambda: not any(old() for old in gone))  # without a collector of our own
+    client.until(lambda: not any(old() for old in gone))  # without a collector of our own
 
 
 def test_a_folder_that_goes_away_leaves_the_last_state(
@@ -416,7 +416,7 @@ def test_a_folder_that_goes_away_leaves_the_last_state(
     version = client.get("/version").json["version"]
     away = folder.with_name("away")
     folder.rename(away)
-    wait_until(lambda: client.get("/version").json["trouble"] is not None)
+    client.until(lambda: client.get("/version").json["trouble"] is not None)
     assert str(folder) not in client.get("/version").json["trouble"]
     assert client.get("/version").json["version"] == version
     assert client.post("/predict", {"text": "plum"}).status == 200
@@ -425,16 +425,8 @@ def test_a_folder_that_goes_away_leaves_the_last_state(
     assert not folder.exists()
     away.rename(folder)
     (folder / "manifest.json").write_text("{", "utf-8")  # damaged by hand
-    wait_until(lambda: "manifest" in (client.get("/version").json["trouble"] or ""))
+    client.until(lambda: "manifest" in (client.get("/version").json["trouble"] or ""))
     assert client.post("/predict", {"text": "plum"}).status == 200
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    for _ in range(600):
-        if true():
-            return
-        threading.Event().wait(0.05)
-    raise AssertionError("it does not happen")
 
 
 def test_several_runs_have_paths_of_their_own(

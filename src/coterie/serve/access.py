@@ -133,17 +133,10 @@ class HostPolicy:
 
     A page of another site can make a browser ask for its own name, after it has let that name point
     here. So names are listed; an address in digits cannot be made to point elsewhere.
-
-    Attributes
-    ----------
-    names : frozenset of str
-        Besides localhost and addresses in digits.
-    origins : tuple of str
-        Such as ``https://desk.example.org``; other sites are refused.
     """
 
-    names: frozenset[str] = frozenset()
-    origins: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()  # besides localhost and addresses in digits
+    origins: tuple[str, ...] = ()  # such as https://desk.example.org; other sites are refused
 
     def check(self, headers: Headers) -> None:
         """Refuse a request for another name, or from a page of another site."""
@@ -182,35 +175,15 @@ class HostPolicy:
 
 @dataclass(frozen=True)
 class Settings:
-    """Rights and limits of the service.
-
-    Attributes
-    ----------
-    tokens : Tokens
-    hosts : HostPolicy
-    max_body : int
-        Bytes of a request.
-    max_texts : int
-        Texts or rows of a request.
-    timeout : float
-        Seconds until a request is given up, without those of edits and updates.
-    body_timeout : float
-        Seconds that a client may take to send the body.
-    edit_timeout : float
-        Seconds that a client waits for an edit or an update. The change itself goes on.
-    max_batch, max_wait : int, float
-        Texts that are encoded at once, and seconds that a batch waits for requests on their way.
-    masker : Masker, optional
-        With the list of names that runs were masked by.
-    """
+    """Rights and limits of the service."""
 
     tokens: Tokens = Tokens()
     hosts: HostPolicy = HostPolicy()
-    max_body: int = 8 << 20
-    max_texts: int = 1_000
-    timeout: float = 60.0
-    body_timeout: float = 20.0
-    edit_timeout: float = 600.0
-    max_batch: int = 64
-    max_wait: float = 0.003
-    masker: Masker | None = None
+    max_body: int = 8 << 20  # bytes of a request
+    max_texts: int = 1_000  # texts or rows of a request
+    timeout: float = 60.0  # seconds until a request is given up, unless it is an edit or an update
+    body_timeout: float = 20.0  # seconds that a client may take to send the body
+    edit_timeout: float = 600.0  # seconds that a client waits for a change, which then goes on
+    max_batch: int = 64  # texts that are encoded at once
+    max_wait: float = 0.003  # seconds that a batch waits for requests on their way
+    masker: Masker | None = None  # with the list of names that runs were masked by
