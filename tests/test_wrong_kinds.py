@@ -10,9 +10,7 @@ import inspect
 import math
 import re
 import shutil
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from coterie import runs
 from coterie.corpus import TextStream
 from coterie.editing import undo
 from coterie.errors import CoterieError
+from endpoint_server import EndpointServer
 
 TEXTS = ["red apple", "ripe apple", "fast car", "old car", "loud song", "new song"]
 LABELS = [0, 0, 1, 1, 2, 2]
@@ -66,20 +65,8 @@ def parameters(name: str) -> dict[str, inspect.Parameter]:
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Of a server that knows nothing."""
-
-    class Nothing(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_error(404)
-
-        do_POST = do_GET  # noqa: N815 - as the server calls it
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Nothing)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    server.shutdown()
+    with EndpointServer() as server:
+        yield server.url
 
 
 @pytest.fixture(scope="module")

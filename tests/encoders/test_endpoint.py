@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from coterie.cli import app
 from coterie.encoders import EndpointEncoder, load_encoder, no_cache
 from coterie.encoders import endpoint as module
 from coterie.errors import UsageError
+from endpoint_server import EndpointServer, send
 from said import raises, says
 
 KEY = "sk-this-is-a-secret-key"
@@ -36,49 +35,34 @@ def vector(text: str, width: int = 8) -> list[float]:
     return own.tolist()
 
 
-class Server:
+class Server(EndpointServer):
     """``plan`` holds one answer per request, by number from 0; others are right."""
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
         self.answered: Counter[str] = Counter()
-        self.headers: list[dict[str, str]] = []
         self.plan: dict[int, Callable[[Any, list[str]], None]] = {}
         self.most, self.width = 10**9, 8
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                server.send(self, {"data": [{"id": "tiny"}]})
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                assert self.path == "/v1/embeddings" and body["model"] == "tiny"
-                texts, number = body["input"], len(server.asked)
-                server.asked.append(texts)
-                server.headers.append(dict(self.headers))
-                if len(texts) > server.most:
-                    server.send(self, {"error": "too many inputs"}, 413)
-                    return
-                server.plan.get(number, server.right)(self, texts)
-
-            def log_message(self, *args: object) -> None: ...
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
+        super().__init__()
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self.http.server_address[1]}/v1#tiny"
+        return f"{self.url}#tiny"
+
+    def get(self, handler: Any) -> None:
+        self.send(handler, {"data": [{"id": "tiny"}]})
+
+    def post(self, handler: Any, body: Any) -> None:
+        assert handler.path == "/v1/embeddings" and body["model"] == "tiny"
+        texts, number = body["input"], len(self.asked)
+        self.asked.append(texts)
+        if len(texts) > self.most:
+            self.send(handler, {"error": "too many inputs"}, 413)
+        else:
+            self.plan.get(number, self.right)(handler, texts)
 
     def send(self, handler: Any, body: Any, status: int = 200, **headers: str) -> None:
-        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        handler.send_response(status)
-        for name, value in {"Content-Length": str(len(raw)), **headers}.items():
-            handler.send_header(name.replace("_", "-"), value)
-        handler.end_headers()
-        handler.wfile.write(raw)
+        send(handler, status, body, headers)
 
     def entries(self, texts: list[str], chosen: list[int], width: int = 8) -> dict[str, Any]:
         self.answered.update(texts[i] for i in chosen)
@@ -114,10 +98,6 @@ class Server:
 
     def wide(self, handler: Any, texts: list[str]) -> None:
         self.send(handler, self.entries(texts, list(range(len(texts))), 9))
-
-    def stop(self) -> None:
-        self.http.shutdown()
-        self.http.server_close()
 
 
 @pytest.fixture

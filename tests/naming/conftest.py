@@ -1,27 +1,17 @@
-"""A real HTTP server in a thread that answers as it is told, and remembers what it was sent."""
+"""A chat endpoint that answers as it is told, and remembers what it was sent."""
 
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from coterie.description import Cluster
 from coterie.description.describe import Neighbor
-
-
-def send(handler: Any, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
-    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    handler.send_response(status)
-    for key, value in {"Content-Length": str(len(raw)), **(headers or {})}.items():
-        handler.send_header(key, value)
-    handler.end_headers()
-    handler.wfile.write(raw)
+from endpoint_server import EndpointServer, send
 
 
 def say(name: str) -> Callable[[Any, Any], None]:
@@ -43,8 +33,7 @@ def chat(content: Any) -> dict[str, Any]:
 
 
 def fail(status: int, body: Any = b"no", **headers: str) -> Callable[[Any, Any], None]:
-    named = {key.replace("_", "-"): value for key, value in headers.items()}
-    return lambda handler, _: send(handler, status, body, named)
+    return lambda handler, _: send(handler, status, body, headers)
 
 
 def slow(seconds: float) -> Callable[[Any, Any], None]:
@@ -65,54 +54,29 @@ def drip(handler: Any, body: Any) -> None:
         time.sleep(0.05)
 
 
-class Server:
+class Server(EndpointServer):
     """``plan`` holds one answer per call; the last one is repeated."""
 
     send, say, fail, slow, drip, chat = map(staticmethod, (send, say, fail, slow, drip, chat))
 
     def __init__(self) -> None:
         self.seen: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
         self.plan: list[Callable[[Any, dict[str, Any]], None]] = [say("A good name")]
         self.models = ["tiny"]
-        server = self
+        super().__init__()
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                server.headers.append(dict(self.headers))
-                send(self, 200, {"data": [{"id": name} for name in server.models]})
+    def get(self, handler: Any) -> None:
+        send(handler, 200, {"data": [{"id": name} for name in self.models]})
 
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                server.seen.append(body)
-                server.headers.append(dict(self.headers))
-                step = min(len(server.seen), len(server.plan)) - 1
-                try:
-                    server.plan[step](self, body)
-                except (BrokenPipeError, ConnectionResetError):
-                    pass  # the client has gone, as it should when answers take too long
-
-            def log_message(self, *args: object) -> None: ...
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.thread = threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True)
-        self.thread.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.http.server_address[1]}/v1"
-
-    def stop(self) -> None:
-        self.http.shutdown()
-        self.http.server_close()
+    def post(self, handler: Any, body: Any) -> None:
+        self.seen.append(body)
+        self.plan[min(len(self.seen), len(self.plan)) - 1](handler, body)
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    found = Server()
-    yield found
-    found.stop()
+    with Server() as found:
+        yield found
 
 
 @pytest.fixture(autouse=True)

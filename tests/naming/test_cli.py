@@ -10,6 +10,7 @@ import pytest
 from commands import rows, run
 from coterie import clustering
 from coterie._folders import held
+from endpoint_server import send
 from said import says
 
 
@@ -227,11 +228,7 @@ def full(name: str, description: str, *quotes: str):
         said = {"name": name, "description": description, "quotes": quotes}
         usage = {"prompt_tokens": 1000, "completion_tokens": 100}
         choices = [{"message": {"content": json.dumps(said)}}]
-        raw = json.dumps({"choices": choices, "usage": usage}).encode()
-        handler.send_response(200)
-        handler.send_header("Content-Length", str(len(raw)))
-        handler.end_headers()
-        handler.wfile.write(raw)
+        send(handler, 200, {"choices": choices, "usage": usage})
 
     return answer
 

@@ -8,11 +8,9 @@ import random
 import re
 import shutil
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ import pytest
 from coterie._folders import delete, held, one_state
 from coterie._trust import read_json
 from coterie.runs.label import Labeller
+from endpoint_server import EndpointServer, send
 
 SETTINGS = ["steps=6", "batch_size=8", "checkpoint_every=0", "lr=1e-3", "head_lr=1e-2"]
 DEC = ["ae_steps=6", "steps=6", "ae_layers=[8,4]", "refresh_every=3", "checkpoint_every=0"]
@@ -96,24 +95,14 @@ OPENERS = [
 def endpoint() -> Iterator[str]:
     """Gives every cluster a name."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            texts = json.loads(asked["messages"][1]["content"])["texts"]
+    class Names(EndpointServer):
+        def post(self, handler: Any, body: Any) -> None:
+            texts = json.loads(body["messages"][1]["content"])["texts"]
             said = json.dumps({"name": "Given name", "quotes": texts[:1]})
-            body = json.dumps({"choices": [{"message": {"content": said}}]}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            send(handler, 200, {"choices": [{"message": {"content": said}}]})
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
+    with Names() as server:
+        yield server.url
 
 
 @dataclass
