@@ -94,7 +94,7 @@ def _shape(kind: Any, name: str) -> Any:
     if get_origin(kind) is list:
         return inner
     if get_origin(kind) is dict:
-        return dict([inner])
+        return {inner[0]: inner[1]}
     if get_origin(kind) is tuple:
         return Row(*inner)
     return tuple(inner) or kind

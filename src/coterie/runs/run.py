@@ -54,26 +54,9 @@ if TYPE_CHECKING:
     from coterie.editing import Edited
 
 # Colours of the map in a notebook: ten that also colour-blind readers tell apart, then again.
-COLOURS = (
-    "#4477aa",
-    "#ee6677",
-    "#228833",
-    "#ccbb44",
-    "#66ccee",
-    "#aa3377",
-    "#997700",
-    "#44bb99",
-    "#ee8866",
-    "#777777",
-)
+COLOURS = "#4477aa #ee6677 #228833 #ccbb44 #66ccee #aa3377 #997700 #44bb99 #ee8866 #777777".split()
 SHOWN_CLUSTERS, SHOWN_POINTS = 20, 3_000  # of a run in a notebook
-OWN_ATTRIBUTES = {
-    "folder",
-    "remarks",
-    "fresh",
-    "_index",
-    "_delete",
-}  # what a Run knows that its files do not
+OWN_ATTRIBUTES = {"folder", "remarks", "fresh", "_index", "_delete"}  # the others are read
 
 
 class Run(RunFiles):
