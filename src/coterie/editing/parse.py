@@ -152,7 +152,8 @@ def _read(entry: object, where: str) -> Edit:
                 raise ValueError(f"{key!r} is not known here.{did_you_mean(key, keys)}")
         return _make(kind, where, told)
     except ValueError as error:
-        raise DataError(f"{where}: {error} Write it as in '{EXAMPLES[kind]}'.") from error
+        said = f"{where}: {error} Write it as in '{EXAMPLES[kind]}'."
+        raise DataError(said, code=getattr(error, "code", None)) from error
 
 
 def _make(kind: str, where: str, told: Mapping[str, Any]) -> Edit:
@@ -198,8 +199,9 @@ def clean_name(value: object) -> str:
     name = visible(value if isinstance(value, str) else repr(value))
     plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
     if not plain or not name or len(name) > NAME_LENGTH:
-        raise ValueError(
-            f"A name has 1 to {NAME_LENGTH} characters that can be seen; got {name[:40]!r}."
+        raise DataError(
+            f"A name has 1 to {NAME_LENGTH} characters that can be seen; got {name[:40]!r}.",
+            code="edit.bad_name_length",
         )
     return name
 
