@@ -99,7 +99,7 @@ class Outcome:
     """What became of a shard."""
 
     shard: Shard
-    facts: dict[str, Any] | None  # of a labelled shard, as :func:`label_shard` returns them
+    facts: dict[str, Any] | None  # of a labelled shard, as :meth:`ShardWorker.label` returns them
     error: str = ""  # why there are none
     tries: int = 1
 
@@ -124,12 +124,59 @@ class ShardWorker:
         return os.getpid()
 
     def label(self, shard: Shard) -> dict[str, Any]:
-        """Write a shard; its counts."""
+        """Label all rows of a shard in their order and put the file in its place.
+
+        Returns the stamp, ``rows``, ``placed`` and ``outliers``, as in the footer, and ``seconds``.
+        """
+        begun, job = time.monotonic(), self.job
         if self._labeller is None:
             self.load()
-        assert self._labeller is not None
-        with nullcontext() if self.job.cache else no_cache():
-            return label_shard(self._labeller, self.job, shard)
+        labeller = self._labeller
+        assert labeller is not None
+        if look_at(shard) != shard:
+            raise DataError(
+                f"{shard.source} is not the file it was when the run began; start anew."
+            )
+        # Two workers may have the same shard, if one that seemed lost is not; each has its own.
+        own = f"{os.getpid()}-{secrets.token_hex(4)}"
+        unfinished = shard.target.with_name(f".{shard.target.stem}.{own}{UNFINISHED}.parquet")
+        marked, placed = labeller.marked, labeller.placed
+        table = GrowingTable(unfinished)
+        try:
+            with table, nullcontext() if job.cache else no_cache():
+                for rows, texts in self._read(shard):
+                    table.write(rows, labeller(texts))
+                if table.rows != shard.rows:
+                    raise DataError(
+                        f"{shard.source}: {table.rows:,} of {shard.rows:,} rows were read."
+                    )
+                facts = {**job.stamp(shard), "rows": table.rows}
+                facts["placed"] = labeller.placed - placed
+                facts["outliers"] = labeller.marked - marked
+                if job.masker is not None:
+                    facts["masked"] = dict(job.masker.counts)
+                table.facts[KEY] = json.dumps(facts)
+            unfinished.replace(shard.target)
+        finally:
+            table.discard()
+            unfinished.unlink(missing_ok=True)
+        return {**facts, "seconds": round(time.monotonic() - begun, 3)}
+
+    def _read(self, shard: Shard) -> Iterator[tuple[pa.Table, list[str]]]:
+        job = self.job
+        if job.masker is not None:
+            job.masker.counts.clear()
+        if not shard.rows:  # writers of many shards leave empty ones
+            yield pyarrow.parquet.read_schema(shard.source).empty_table(), []
+            return
+        for chunk in TextStream(
+            shard.source,
+            text_column=job.text_column,
+            id_column=job.id_column,
+            format="parquet",
+            masker=job.masker,
+        ):
+            yield chunk.table, chunk.texts
 
 
 def is_sharded(said: str) -> bool:
@@ -172,38 +219,6 @@ def find_shards(said: str, out: Path) -> list[Shard]:
     return list(shards.values())
 
 
-def label_shard(labeller: Labeller, job: Job, shard: Shard) -> dict[str, Any]:
-    """Label all rows of a shard in their order and put the file in its place.
-
-    Returns the stamp, ``rows``, ``placed`` and ``outliers``, as in the footer, and ``seconds``.
-    """
-    begun = time.monotonic()
-    if look_at(shard) != shard:
-        raise DataError(f"{shard.source} is not the file it was when the run began; start anew.")
-    # Two workers may have the same shard, if one that seemed lost is not; each has its own file.
-    own = f"{os.getpid()}-{secrets.token_hex(4)}"
-    unfinished = shard.target.with_name(f".{shard.target.stem}.{own}{UNFINISHED}.parquet")
-    marked, placed = labeller.marked, labeller.placed
-    table = GrowingTable(unfinished)
-    try:
-        with table:
-            for rows, columns in _labelled(labeller, job, shard):
-                table.write(rows, columns)
-            if table.rows != shard.rows:
-                raise DataError(f"{shard.source}: {table.rows:,} of {shard.rows:,} rows were read.")
-            facts = {**job.stamp(shard), "rows": table.rows}
-            facts["placed"] = labeller.placed - placed
-            facts["outliers"] = labeller.marked - marked
-            if job.masker is not None:
-                facts["masked"] = dict(job.masker.counts)
-            table.facts[KEY] = json.dumps(facts)
-        unfinished.replace(shard.target)
-    finally:
-        table.discard()
-        unfinished.unlink(missing_ok=True)
-    return {**facts, "seconds": round(time.monotonic() - begun, 3)}
-
-
 def read_facts(shard: Shard, job: Job) -> dict[str, Any] | None:
     """The counts of a shard that is labelled already; None if it is not.
 
@@ -242,25 +257,6 @@ def look_at(shard: Shard) -> Shard:
         file.seek(-8 - footer, os.SEEK_END)
         digest = hashlib.sha256(str(size).encode() + file.read(footer)).hexdigest()
     return replace(shard, rows=rows, digest=digest)
-
-
-def _labelled(
-    labeller: Labeller, job: Job, shard: Shard
-) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
-    if job.masker is not None:
-        job.masker.counts.clear()
-    if not shard.rows:  # writers of many shards leave empty ones
-        yield pyarrow.parquet.read_schema(shard.source).empty_table(), labeller([])
-        return
-    stream = TextStream(
-        shard.source,
-        text_column=job.text_column,
-        id_column=job.id_column,
-        format="parquet",
-        masker=job.masker,
-    )
-    for chunk in stream:
-        yield chunk.table, labeller(chunk.texts)
 
 
 def predict_shards(  # noqa: PLR0913 - what the command has
