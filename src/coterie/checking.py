@@ -66,22 +66,27 @@ def _check(path: Path) -> Checked:
     if not path.is_dir():
         raise DataError(f"there is no folder {path}; name that of a run or of a saved model.")
     if (path / MANIFEST).exists() or (path / MANIFEST).is_symlink():
-        return _Run(path).check()
+        run = _Check(path, "run")
+        run.check_run()
+        return run.out
     if (path / "config.json").exists():
-        alone = _Run(path, "model")
-        alone.look(MODEL, lambda: load(path))
-        return alone.out
+        model = _Check(path, "model")
+        model.look(MODEL, lambda: load(path))
+        return model.out
     raise DataError(
         f"{path} is neither a run nor a saved model: it holds no manifest.json and no config.json."
     )
 
 
-class _Run:
-    """A run that is looked at part by part; what cannot be read is a finding."""
+class _Check:
+    """A run or a model that is looked at part by part; what cannot be read is a finding."""
 
-    def __init__(self, folder: Path, kind: str = "run") -> None:
+    def __init__(self, folder: Path, kind: str) -> None:
         self.folder, self.files = folder, RunFiles(folder)
         self.out = Checked(folder, kind, [], [])
+        number = last_change(folder)
+        undone = number > 0 and (folder / EARLIER / f"{number:04}" / INDEX).is_file()
+        self.back = f"coterie edit {folder} --undo" if undone else ""
 
     def look(self, name: str, work: Callable[[], Any], remedy: str = "") -> Any:
         """What ``work`` gives, or None and a finding."""
@@ -95,101 +100,87 @@ class _Run:
     def find(self, what: str, remedy: str = "") -> None:
         self.out.findings.append(Finding(what, remedy))
 
-    def check(self) -> Checked:
-        folder, files = self.folder, self.files
-        back = f"coterie edit {folder} --undo" if self._can_undo() else ""
+    def check_run(self) -> None:
+        folder, files, back = self.folder, self.files, self.back
         self.look("kinds of files", lambda: check_run_folder(folder))
         self.look("lock", self._lock)
         status = self.look("manifest", lambda: read_status(folder), back)
         if status is None:
-            return self.out
+            return
         if status["status"] != "done":
             again = "coterie cluster ... --resume"
             self.find(f"the run is not finished ({status['status']}).", again)
-            return self.out
+            return
         manifest = self.look("manifest of a finished run", lambda: files.manifest, back)
         if manifest is not None and isinstance(manifest.get("files"), dict):
             self.look("digests of the files", lambda: self._digests(manifest))
         clusters = self.look("clusters", lambda: files.clusters, back)
-        self.look("levels", lambda: self._levels(manifest), back)
+        levels = self.look("levels", lambda: files.hierarchy, back)
+        if levels is None and ((manifest or {}).get("handover") or {}).get("levels"):
+            self.find(f"{folder / 'levels.json'} is missing.", back)
         page = f"delete {folder / 'map.json'}, then coterie report {folder}"
         map_ = self.look("map", lambda: files.map, page)
         model = self.look(MODEL, lambda: load(inside(folder, "model")), back)
         if manifest is not None and clusters is not None:
-            rows = self.look("rows and clusters of the table", self._table, back)
-            if rows is not None and map_ is not None and max(map_["rows"], default=-1) >= rows:
-                self.find(f"{folder / 'map.json'} has rows that the table does not have.", page)
+            labels = self.look(
+                "rows and clusters of the table", lambda: files.labels.tolist(), back
+            )
+            if labels is not None:
+                self._compare_table(labels)
+                if map_ is not None and max(map_["rows"], default=-1) >= len(labels):
+                    self.find(f"{folder / 'map.json'} has rows that the table does not have.", page)
         if model is not None and clusters is not None:
-            self.look("clusters of the model", lambda: self._same_clusters(model), back)
+            self._compare_model(model)
         self._history()
         if not (folder / PAGE).is_file():
             self.find(f"{folder / PAGE} is missing.", f"coterie report {folder}")
-        return self.out
 
     def _lock(self) -> None:
         with suppress(UsageError):  # it is held, so it is one
             refuse_held(self.folder)
 
-    def _can_undo(self) -> bool:
-        number = last_change(self.folder)
-        return number > 0 and (self.folder / EARLIER / f"{number:04}" / INDEX).is_file()
-
     def _digests(self, manifest: dict[str, Any]) -> None:
         files = check_shape(manifest["files"], {str: str}, str(self.folder / MANIFEST))
         # The model has a list of its own, which tells sizes before digests.
         own = read_config(inside(self.folder, "model")).get("files") is not None
-        check_digests(
-            self.folder,
-            {
-                name: digest
-                for name, digest in files.items()
-                if not (own and name.startswith("model/"))
-            },
-        )
+        rest = {n: d for n, d in files.items() if not (own and n.startswith("model/"))}
+        check_digests(self.folder, rest)
 
-    def _levels(self, manifest: dict[str, Any] | None) -> None:
-        asked = ((manifest or {}).get("handover") or {}).get("levels")
-        if self.files.hierarchy is None and asked:
-            raise DataError(f"{self.folder / 'levels.json'} is missing.")
-
-    def _table(self) -> int:
+    def _compare_table(self, labels: list[int]) -> None:
         path, said = self.folder / "assignments.csv", self.files.manifest["data"]["rows"]
-        labels = self.files.labels.tolist()
         if len(labels) != said:
-            raise DataError(f"{path} has {len(labels):,} rows, but the manifest says {said:,}.")
+            self.find(f"{path} has {len(labels):,} rows, the manifest says {said:,}.", self.back)
         sizes = Counter(labels)
-        for one in self.files.clusters:
-            if one.size != sizes[one.id]:
-                raise DataError(
-                    f"{path} has {sizes[one.id]:,} rows in cluster {one.id}, but clusters.json "
-                    f"says {one.size:,}."
-                )
-        return len(labels)
-
-    def _same_clusters(self, model: TextClusterer) -> None:
-        assigner = model.assigner_
-        known = (
-            assigner.clusters if isinstance(assigner, EditedAssigner) else range(model.n_clusters_)
-        )
-        if strange := {cluster.id for cluster in self.files.clusters} - set(known):
-            raise DataError(
-                f"{self.folder / 'model'} does not know cluster {min(strange)} of clusters.json."
+        odd = [one for one in self.files.clusters if one.size != sizes[one.id]]
+        for one in odd[:1]:
+            self.find(
+                f"{path} has {sizes[one.id]:,} rows in cluster {one.id}, but clusters.json says "
+                f"{one.size:,}.",
+                self.back,
             )
+
+    def _compare_model(self, model: TextClusterer) -> None:
+        assigner, known = model.assigner_, set(range(model.n_clusters_))
+        if isinstance(assigner, EditedAssigner):
+            known = set(assigner.clusters)
+        self.out.looked_at.append("clusters of the model")
+        if strange := {cluster.id for cluster in self.files.clusters} - known:
+            where = self.folder / "model"
+            self.find(f"{where} does not know cluster {min(strange)} of clusters.json.", self.back)
 
     def _history(self) -> None:
         """What edits have kept: all of it is needed to undo them one after the other."""
         if not (self.folder / EARLIER).is_dir():
             return
         for kept in sorted((self.folder / EARLIER).iterdir()):
-            self.look(f"what {kept.name} of the edits has kept", partial(_kept, kept))
+            self.look(f"what {kept.name} of the edits has kept", partial(self._kept, kept))
         if not (self.folder / LOG).is_file():
             self.find(f"{self.folder / LOG}, the log of edits, is missing.")
 
-
-def _kept(kept: Path) -> None:
-    index = check_shape(read_json(kept / INDEX, LARGE), SHAPE, str(kept / INDEX))
-    for name in index["replaced"]:
-        if not inside(kept / "files", name).is_file():
-            raise DataError(f"{kept / 'files' / name} is missing; this change cannot be undone.")
-    for name in (*index["added"], *index["left"]):
-        inside(kept, name)
+    def _kept(self, kept: Path) -> None:
+        index = check_shape(read_json(kept / INDEX, LARGE), SHAPE, str(kept / INDEX))
+        for name in index["replaced"]:
+            if not inside(kept / "files", name).is_file():
+                self.find(f"{kept / 'files' / name} is missing; this change cannot be undone.")
+        for name in (*index["added"], *index["left"]):
+            inside(kept, name)

@@ -1,0 +1,74 @@
+"""``coterie check`` finds what does not belong together."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from commands import run as call
+from coterie.checking import check_integrity
+from said import says
+
+
+@pytest.fixture(scope="module")
+def made(topics, tmp_path_factory) -> Path:
+    """A finished run with levels and an edit that can be undone."""
+    place = tmp_path_factory.mktemp("made")
+    (place / "t.csv").write_text("text\n" + "\n".join(topics[0][:40]) + "\n")
+    (place / "e.yaml").write_text("- merge: [0, 1]\n")
+    call("cluster", place / "t.csv", "-k", 5, "-m", "kmeans", "--encoder", "tfidf", "-q",
+         "--levels", "2", "--out", place / "run")  # fmt: skip
+    call("edit", place / "run", place / "e.yaml")
+    return place / "run"
+
+
+def rewrite(file: Path, change: Callable[[list], object]) -> None:
+    value = json.loads(file.read_text("utf-8"))
+    change(value)
+    file.write_text(json.dumps(value), "utf-8")
+
+
+def drop_row(run: Path) -> None:
+    lines = (run / "assignments.csv").read_text().splitlines()
+    (run / "assignments.csv").write_text("\n".join(lines[:-1]) + "\n")
+
+
+HARMS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
+    "nothing": (lambda run: None, []),
+    "a row": (drop_row, ["39 rows, the manifest says 40"]),
+    "a size": (
+        lambda run: rewrite(run / "clusters.json", lambda c: c[0].update(size=3)),
+        ["but clusters.json says 3"],
+    ),
+    "a cluster": (
+        lambda run: rewrite(run / "clusters.json", lambda c: c[0].update(id=77)),
+        ["does not know cluster 77"],
+    ),
+    "a place": (
+        lambda run: rewrite(run / "map.json", lambda m: m["rows"].append(m["rows"].pop() + 99)),
+        ["has rows that the table does not have"],
+    ),
+    "the levels": (lambda run: (run / "levels.json").unlink(), ["levels.json is missing"]),
+    "the page": (lambda run: (run / "report.html").unlink(), ["report.html is missing"]),
+    "the log": (lambda run: (run / "edits.jsonl").unlink(), ["the log of edits"]),
+    "a kept file": (
+        lambda run: (run / "earlier/0001/files/clusters.json").unlink(),
+        ["this change cannot be undone"],
+    ),
+    "the status": (
+        lambda run: rewrite(run / "manifest.json", lambda m: m.update(status="running")),
+        ["the run is not finished"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HARMS)
+def test_what_is_wrong_is_found(name: str, made: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(made, tmp_path / "run"))
+    harm, parts = HARMS[name]
+    harm(run)
+    found = " ".join(finding.what for finding in check_integrity(run).findings)
+    assert says(found, *parts) and bool(found) == bool(parts), found
+    call("check", run, code=3 if parts else 0)
