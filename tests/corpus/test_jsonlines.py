@@ -65,14 +65,8 @@ def test_keys_that_are_no_text_and_collide(tmp_path: Path) -> None:
         tmp_path, '{"text": "a", "\\ud800": 1, "?": 2, "": 3}', '{"text": "b", "\\ud801": 4}'
     )
     table, _ = read_table(path)
-    assert (
-        table.column_names == ["text", "?_2", "?", "", "?_3"] or len(set(table.column_names)) == 5
-    )
-    assert sorted(v for v in table.to_pylist()[0].values() if v is not None and v != "a") == [
-        1,
-        2,
-        3,
-    ]
+    assert len(set(table.column_names)) == 5
+    assert list(table.to_pylist()[0].values()) == ["a", 1, 2, 3, None]
     assert [part.table.num_rows for part in TextStream(path)] == [2]
 
 

@@ -13,7 +13,6 @@ import pyarrow.parquet
 import pytest
 
 from coterie.corpus import Corpus, Source, TextStream, read_corpus
-from coterie.corpus import read as module
 from coterie.corpus import source as source_module
 from coterie.errors import DataError, UsageError
 from said import raises
@@ -192,19 +191,6 @@ def test_the_first_parts_are_small(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("text\n" * 20_000)
     sizes = [len(part) for part in TextStream(tmp_path / "a.txt")]
     assert sizes == [1000, 2000, 4000, 8000, 5000]
-
-
-def test_types_are_those_of_the_whole_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CHUNK_ROWS", 2)
-    rows = [{"text": "a", "n": 1, "m": None, "x": 1}, {"text": "b", "n": 2, "x": "one"}]
-    rows += [{"text": "c", "n": 2.5, "m": 3, "late": True, "x": None}]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    parts = [part.table for part in TextStream(tmp_path / "a.jsonl").chunks(1)]
-    assert len({str(part.schema) for part in parts}) == 1
-    assert pa.concat_tables(parts).to_pydict() == {
-        "text": ["a", "b", "c"], "n": [1.0, 2.0, 2.5], "m": [None, None, 3],
-        "x": ["1", "one", None], "late": [None, None, True],
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("block", [1, 4, 1 << 20])

@@ -141,10 +141,8 @@ class TextStream:
         if self.source.parts:
             yield from self._several()
             return
-        if self._is_blank():
-            raise self._nothing()
         rows = 0
-        for table in self._read():
+        for table in () if self._is_blank() else self._read():
             for name, column in zip(table.column_names, table.columns, strict=True):
                 if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
                     sizes = pa.compute.binary_length(column)

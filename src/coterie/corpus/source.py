@@ -285,13 +285,11 @@ def find_encoding(head: bytes, encoding: str) -> str:
         return "utf-8-sig"
     try:
         name = codecs.lookup(encoding).name
-        "".encode(encoding)  # rejects what is no encoding of texts, such as rot13 and zlib
-        if name in ("idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"):
-            raise LookupError(name)
-    except (LookupError, ValueError) as error:
-        raise UsageError(
-            f"`encoding`: {encoding!r} is not an encoding of texts that Python knows."
-        ) from error
+        "".encode(encoding)  # fails with what is no encoding of texts, such as rot13 and zlib
+    except (LookupError, ValueError):
+        name = ""
+    if name in ("", "idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"):
+        raise UsageError(f"`encoding`: {encoding!r} is not an encoding of texts that Python knows.")
     if name in ("utf-16", "utf-32"):  # without a mark: zeros are before or behind most letters
         if head and head.isascii() and 0 not in head:
             raise UsageError(f"`encoding={encoding!r}`: this is plain text; leave the option out.")
