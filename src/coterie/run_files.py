@@ -100,8 +100,8 @@ def _shape(kind: Any, name: str) -> Any:
     return tuple(inner) or kind
 
 
-SIGNS = {"neighbor_agreement": Real}
-DONE: dict[str, Any] = {
+GUARD_SHAPE = {"neighbor_agreement": Real}
+MANIFEST_SHAPE: dict[str, Any] = {
     "status": str,
     "started?": str,
     "method": str,
@@ -131,8 +131,8 @@ DONE: dict[str, Any] = {
         {
             "fired": bool,
             "reason?": str,
-            "start": SIGNS,
-            "final?": (SIGNS, None),
+            "start": GUARD_SHAPE,
+            "final?": (GUARD_SHAPE, None),
             "agreement?": (Real, None),
         },
         None,
@@ -194,9 +194,12 @@ DONE: dict[str, Any] = {
         }
     ],
 }
-CLUSTER = shape_of(Cluster)
-LEVELS = {"themes?": bool, "levels": [{"of_cluster": {int: Label}, "clusters": [CLUSTER]}]}
-MAP = {
+CLUSTER_SHAPE = shape_of(Cluster)
+LEVELS_SHAPE = {
+    "themes?": bool,
+    "levels": [{"of_cluster": {int: Label}, "clusters": [CLUSTER_SHAPE]}],
+}
+MAP_SHAPE = {
     "layout": str,
     "total": Count,
     "silhouette": (float, None),
@@ -220,7 +223,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             f"the run in {folder} is not finished ({manifest['status'][:60]}); continue it with "
             "coterie cluster ... `resume`."
         )
-    check_shape(manifest, DONE, str(folder / MANIFEST))
+    check_shape(manifest, MANIFEST_SHAPE, str(folder / MANIFEST))
     return manifest
 
 
@@ -236,7 +239,7 @@ def read_status(folder: Path) -> dict[str, Any] | None:
 def read_clusters(folder: Path) -> list[Cluster]:
     """The described clusters of a run."""
     path = inside(folder, "clusters.json")
-    saved = check_shape(read_json(path, LARGE), [CLUSTER], str(path))
+    saved = check_shape(read_json(path, LARGE), [CLUSTER_SHAPE], str(path))
     _check_ids((c["id"] for c in saved), str(path))
     return [Cluster.from_dict(cluster) for cluster in saved]
 
@@ -246,7 +249,7 @@ def read_levels(folder: Path) -> Hierarchy | None:
     path = inside(folder, "levels.json")
     if not path.exists():
         return None
-    saved = check_shape(read_json(path, LARGE), LEVELS, str(path))
+    saved = check_shape(read_json(path, LARGE), LEVELS_SHAPE, str(path))
     if saved.get("themes") and len(saved["levels"]) > 1:
         raise DataError(f"{path} is damaged: there is one level of themes, if any.")
     for level in saved["levels"]:
@@ -264,7 +267,7 @@ def read_map(folder: Path) -> dict[str, Any] | None:
     path = inside(folder, "map.json")
     if not path.exists():
         return None
-    saved: dict[str, Any] = check_shape(read_json(path), MAP, str(path))
+    saved: dict[str, Any] = check_shape(read_json(path), MAP_SHAPE, str(path))
     if not len(saved["rows"]) == len(saved["x"]) == len(saved["y"]):
         raise DataError(f"{path} is damaged: rows and coordinates differ in number.")
     if any(a >= b for a, b in pairwise(saved["rows"])):

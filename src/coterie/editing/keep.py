@@ -28,7 +28,9 @@ from coterie.editing.rows import is_quoted
 from coterie.errors import CoterieError, DataError
 from coterie.run_files import given_numbers
 
-SAME = 0.9  # Jaccard index of the texts of a cluster before and now that keeps its description
+SAME_TEXTS = (
+    0.9  # Jaccard index of the texts of a cluster before and now that keeps its description
+)
 
 
 @dataclass
@@ -180,7 +182,7 @@ def _drop_descriptions(earlier: EarlierRun, labels: Ints) -> list[str]:
     out = []
     for cluster in sorted(earlier.described.keys() & earlier.draft.names.keys()):
         was, now = earlier.before == cluster, labels == cluster
-        if (was & now).sum() < SAME * (was | now).sum():
+        if (was & now).sum() < SAME_TEXTS * (was | now).sum():
             del earlier.described[cluster]
             out.append(earlier.draft.shown(cluster))
     return out

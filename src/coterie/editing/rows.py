@@ -30,7 +30,7 @@ from coterie.outliers import OutlierLimit
 from coterie.report.folder import SILHOUETTE, make_map
 from coterie.run_files import result_columns
 
-ODD = 0.05  # share of rows on which table and model may differ by rounding
+MISMATCHED = 0.05  # share of rows on which table and model may differ by rounding
 
 
 def take_edits(run: Clustering, draft: Draft) -> Clustering:
@@ -113,7 +113,7 @@ def edit_model(run: Clustering, draft: Draft) -> tuple[TextClusterer, Floats]:
     wrong = (draft.labels >= 0) & (p.argmax(axis=1) != draft.labels)
     wrong |= _wrongly_odd(model, run, draft, filled)
     wrong[bound] = False
-    if wrong.sum() > max(1, ODD * filled.sum()):
+    if wrong.sum() > max(1, MISMATCHED * filled.sum()):
         raise DataError(
             f"{run.folder}: the model puts {int(wrong.sum()):,} of {int(filled.sum()):,} rows "
             "elsewhere than assignments.csv does; the two do not belong together. Undo what was "
