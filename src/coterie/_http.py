@@ -9,6 +9,7 @@ import ipaddress
 import json
 import logging
 import os
+import ssl
 import threading
 import time
 import urllib.parse
@@ -16,6 +17,7 @@ from collections.abc import Callable, Mapping
 from concurrent import futures
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any, ClassVar
 
 from coterie._validation import check_number
@@ -131,7 +133,12 @@ class Client:
         data = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8")
         try:
             # A local endpoint is never asked through a proxy, whatever the environment says.
-            client = httpx.Client(headers=headers, timeout=self.timeout, trust_env=not self.local)
+            client = httpx.Client(
+                headers=headers,
+                timeout=self.timeout,
+                trust_env=not self.local,
+                verify=_trusted(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))),
+            )
             raw = _within(self.timeout, lambda: self._exchange(client, path, data), client.close)
         except (TimeoutError, futures.TimeoutError, httpx.TimeoutException):
             raise BusyError(f"{self.url} gave no answer in {self.timeout:g} s.") from None
@@ -237,6 +244,12 @@ def find_key(host: str, environment: Mapping[str, str]) -> str | None:
 def printable(text: str) -> str:
     """A text on one line, without signs that steer a terminal."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
+@cache
+def _trusted(*places: str | None) -> ssl.SSLContext:
+    """Whose certificates are trusted, with those of these places; made once, as that takes long."""
+    return ssl.create_default_context()
 
 
 def _within(seconds: float, work: Callable[[], bytes], end: Callable[[], None]) -> bytes:

@@ -1,6 +1,8 @@
 """The endpoint: keys, waiting, giving up, and what it says about it."""
 
 import logging
+import ssl
+import subprocess
 import time
 
 import pytest
@@ -45,6 +47,22 @@ def test_https_is_encrypted_or_fails(server) -> None:
         secure.ask(BODY)
     assert "SSL" in str(caught.value)
     assert server.seen == []
+
+
+def test_an_authority_of_the_environment_is_trusted(server, tmp_path, monkeypatch) -> None:
+    """On this machine, too, where no proxy of the environment is asked."""
+    key, known = tmp_path / "key.pem", tmp_path / "known.pem"
+    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
+    make += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(known)]
+    subprocess.run(make, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(known, key)
+    server.http.socket = context.wrap_socket(server.http.socket, server_side=True)
+    secure = Endpoint(server.url.replace("http:", "https:"), tries=1, timeout=5.0)
+    with raises(EndpointError, "cannot be reached", "CERTIFICATE"):
+        secure.ask(BODY)
+    monkeypatch.setenv("SSL_CERT_FILE", str(known))
+    assert secure.ask(BODY) == "A good name"
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
