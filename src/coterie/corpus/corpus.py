@@ -228,24 +228,12 @@ class DataNote:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows of a file.
+    """Some rows of a table."""
 
-    Attributes
-    ----------
-    first : int
-        Rows before these.
-    table : pyarrow.Table
-        Every column as it was read.
-    texts : list of str
-        Cleaned texts; the empty text where a row has none.
-    values : list
-        The cells of the text column.
-    """
-
-    first: int
-    table: pa.Table
-    texts: list[str]
-    values: list[Any]
+    first: int  # rows before these
+    table: pa.Table  # every column as it was read
+    texts: list[str]  # cleaned; the empty text where a row has none
+    values: list[Any]  # the cells of the text column
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -262,41 +250,21 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Survey:
-    """What a look through a corpus found.
-
-    Attributes
-    ----------
-    rows, filled, distinct : int
-        Rows, those with a text, and different texts.
-    sha256 : str
-        Digest of the texts and their order, the same as that of a :class:`Corpus`.
-    notes : tuple of DataNote
-        What is unusual; each lists the first rows only.
-    texts : list of str
-        The sample: different texts in the order of the corpus.
-    counts : ndarray
-        How often each of them occurs in the corpus.
-    first : ndarray
-        Row in which each of them occurs first, counted from zero.
-    """
+    """What a look through a corpus found."""
 
     rows: int
-    filled: int
-    distinct: int
-    sha256: str
-    notes: tuple[DataNote, ...]
-    texts: list[str]
-    counts: Ints
-    first: Ints
+    filled: int  # rows with a text
+    distinct: int  # different texts
+    sha256: str  # of the texts and their order, the same as that of a :class:`Corpus`
+    notes: tuple[DataNote, ...]  # what is unusual; each lists the first rows only
+    texts: list[str]  # the sample: different texts in the order of the corpus
+    counts: Ints  # how often each of them occurs in the corpus
+    first: Ints  # row in which each of them occurs first, counted from zero
 
     def repeated(self, most: int) -> list[str]:
-        """The texts of the sample as often as they occur; less often if that were too many.
+        """The texts of the sample as often as they occur, but at most so many, or one of each.
 
-        Parameters
-        ----------
-        most : int
-            Texts to return at most, or one of each if that is more. If there are too many, all
-            are thinned alike, and none is lost.
+        If there are too many, all are thinned alike, and none is lost.
 
         Examples
         --------
@@ -315,26 +283,13 @@ class Survey:
 
 @dataclass(frozen=True)
 class LargeTable:
-    """All rows of a table of which a sample is fitted.
+    """All rows of a table of which a sample is fitted."""
 
-    Attributes
-    ----------
-    name : str
-        For messages.
-    text_column : str
-    read : callable
-        Goes through the rows, in parts.
-    survey : Survey
-        What the first look through them found.
-    columns : object
-        Which columns are worth counting.
-    """
-
-    name: str
+    name: str  # for messages
     text_column: str
-    read: Callable[[], Iterator[Chunk]]
-    survey: Survey
-    columns: Any
+    read: Callable[[], Iterator[Chunk]]  # goes through the rows, in parts
+    survey: Survey  # what the first look through them found
+    columns: Any  # those that are worth counting
 
     def __iter__(self) -> Iterator[Chunk]:
         """The rows of the first look, and no others: a log file may have grown since."""

@@ -33,7 +33,7 @@ import pyarrow as pa
 
 from coterie._files import append, atomic_path, is_locked, open_own, take_lock
 from coterie._validation import need
-from coterie.corpus.corpus import cell_values, combine, value_to_text
+from coterie.corpus.corpus import CHUNK_ROWS, cell_values, combine, value_to_text
 from coterie.corpus.jsonlines import RAW, to_json, try_json
 from coterie.errors import DataError, UsageError
 
@@ -104,8 +104,8 @@ def check_suffix(path: Path) -> str:
 
 def table_rows(table: pa.Table | pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
     """The rows of a table as Python values, a part at a time."""
-    for first in range(0, table.num_rows, 10_000):
-        columns = [cell_values(column) for column in table.slice(first, 10_000).columns]
+    for first in range(0, table.num_rows, CHUNK_ROWS):
+        columns = [cell_values(column) for column in table.slice(first, CHUNK_ROWS).columns]
         yield from zip(*columns, strict=True)
 
 
@@ -119,18 +119,15 @@ def write_stream(
 ) -> None:
     """Write a table with further columns to an open text file, row by row."""
     whole = combine(table, extra)
-    columns = [cell_values(column) for column in whole.columns]
-    if format == "jsonl":
-        for i, field in enumerate(whole.schema):
-            if (field.metadata or {}).items() >= RAW.items():  # Parquet adds entries of its own
-                columns[i] = [cell if cell is None else _value(cell) for cell in columns[i]]
-        for row in zip(*columns, strict=True):
-            record = dict(zip(whole.column_names, row, strict=True))
-            file.write(to_json(record) + "\n")
+    names = whole.column_names
+    if format == "jsonl":  # Parquet adds entries of its own to those of a field
+        raw = [(field.metadata or {}).items() >= RAW.items() for field in whole.schema]
+        for row in table_rows(whole):
+            cells = (_value(c) if is_raw else c for c, is_raw in zip(row, raw, strict=True))
+            file.write(to_json(dict(zip(names, cells, strict=True))) + "\n")
         return
-    rows = ([value_to_text(value) for value in row] for row in zip(*columns, strict=True))
-    first = [whole.column_names] if header else []
-    write_csv(file, chain(first, rows), "\t" if format == "tsv" else ",")
+    rows = ([value_to_text(value) for value in row] for row in table_rows(whole))
+    write_csv(file, chain([names] if header else [], rows), "\t" if format == "tsv" else ",")
 
 
 def write_csv(file: TextIO, rows: Iterable[Sequence[str]], delimiter: str = ",") -> None:
@@ -158,9 +155,9 @@ def result_kind(column: str) -> pa.DataType:
     return RESULT_TYPES.get(name, pa.int64() if LEVEL_COLUMN.fullmatch(name) else pa.string())
 
 
-def _value(cell: str) -> Any:
+def _value(cell: str | None) -> Any:
     """What JSON says; the text itself if it is no JSON."""
-    value = try_json(cell)
+    value = None if cell is None else try_json(cell)
     return cell if value is None and cell != "null" else value
 
 
