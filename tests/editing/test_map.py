@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coterie.editing.apply import Draft
-from coterie.editing.rows import remap
+from coterie.editing.edit import remap
 from coterie.report.folder import make_map
 
 

@@ -24,7 +24,7 @@ from coterie.clustering import read
 from coterie.comparison import jaccard, links, partners
 from coterie.description import Cluster
 from coterie.editing.apply import Draft
-from coterie.editing.rows import is_quoted
+from coterie.editing.edit import is_quoted
 from coterie.errors import CoterieError, DataError
 from coterie.run_files import given_numbers
 

@@ -136,7 +136,8 @@ def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stabilit
                 draw = numpy_generator(derive_seed(seed, "half", i), "stability")
                 part = np.sort(draw.choice(len(rows), max(len(rows) // 2, 1), replace=False))
             k = min(len(ids), len({texts[j] for j in part}))
-            model = _model(options, k, derive_seed(seed, "again", i))
+            model = options.make_model(k)
+            model.random_state, model.verbose = derive_seed(seed, "again", i), 0
             known = given_to(given, rows[part])
             again = np.asarray(model.fit([texts[j] for j in part], **known).labels_)
             matches[kind].append(best_jaccard(codes[part], again, len(ids)))
@@ -166,13 +167,6 @@ def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stabilit
     clusters.sort(key=lambda c: (min(c.seeds, c.halves), c.id))
     both = {kind: _round(np.mean(values)) for kind, values in agreement.items()}
     return Stability(len(rows), both["seeds"], both["halves"], _round(kept.mean()), clusters)
-
-
-def _model(options: Options, k: int, seed: int) -> TextClusterer:
-    model = options.make_model(k)
-    model.random_state = seed
-    model.verbose = 0
-    return model
 
 
 def best_jaccard(codes: Ints, again: Ints, k: int) -> Floats:

@@ -576,7 +576,7 @@ class AddedRows:
         self.texts = [*run.texts, *corpus.texts]
         filled = np.array([text != "" for text in corpus.texts])
         settled = (self.draft.labels >= 0) & ~self.draft.outliers
-        keys = [_key(vector) for vector in self.vectors]
+        keys = [row.tobytes() for row in np.round(self.vectors, DIGITS)]
         known = {keys[i]: int(self.draft.labels[i]) for i in np.flatnonzero(settled)}
         by_text = text_order(corpus.texts)
         first = {keys[self.n_old + i]: i for i in by_text[filled[by_text]][::-1].tolist()}
@@ -775,7 +775,3 @@ def _masked_data(data: Mapping[str, Any], new: Mapping[str, int]) -> dict[str, A
     said = masked_sentence(known["found"])  # a note of version 0.1
     notes = [note for note in data["notes"] if note != said]
     return {"masked": {**known, "found": found}, "notes": notes}
-
-
-def _key(vector: Floats) -> bytes:
-    return np.round(vector, DIGITS).tobytes()
