@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from types import NoneType
 from typing import Any
 
 import pyarrow as pa
@@ -31,6 +32,8 @@ TYPES = {
     "json": pa.string(),
     "mixed": pa.string(),
 }
+
+KINDS: dict[type, str] = {NoneType: "null", bool: "bool", float: "float", str: "text"}
 
 Kinds = dict[str, str]  # of the columns
 
@@ -134,17 +137,10 @@ def to_json(value: object) -> str:
 
 
 def _kind(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int):
-        if -(2**63) <= value < 2**63:
-            return "int" if abs(value) <= EXACT_FLOAT else "long"
-        return "json"
-    if isinstance(value, float):
-        return "float"
-    return "text" if isinstance(value, str) else "json"
+    if type(value) is int:
+        fits = -(2**63) <= value < 2**63
+        return "int" if abs(value) <= EXACT_FLOAT else "long" if fits else "json"
+    return KINDS.get(type(value), "json")
 
 
 def _common(a: str, b: str) -> str:

@@ -26,7 +26,6 @@ from hashlib import sha256
 from itertools import chain, islice
 from math import isfinite
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, TextIO
 
 import pyarrow as pa
@@ -59,7 +58,7 @@ RESULT_TYPES = {
     "outlier_score": pa.float64(),
     "nearest_cluster": pa.int64(),
 }
-LEVEL_COLUMN = re.compile(r"level_\d+|theme")
+LEVEL_NUMBER = re.compile(r"level_\d+|theme")
 BLOCK = 1 << 20  # bytes read at a time
 
 Columns = Mapping[str, Sequence[Any]]
@@ -144,15 +143,13 @@ def write_csv(file: TextIO, rows: Iterable[Sequence[str]], delimiter: str = ",")
 
 def bare_name(column: str) -> str:
     """What a result column is called if the input has no column of that name."""
-    while column.startswith("coterie_"):
-        column = column.removeprefix("coterie_")
-    return column
+    return re.sub("^(coterie_)+", "", column)
 
 
 def result_kind(column: str) -> pa.DataType:
     """The kind of a result column, also where no row has a value in it."""
     name = bare_name(column)
-    return RESULT_TYPES.get(name, pa.int64() if LEVEL_COLUMN.fullmatch(name) else pa.string())
+    return RESULT_TYPES.get(name, pa.int64() if LEVEL_NUMBER.fullmatch(name) else pa.string())
 
 
 def _value(cell: str | None) -> Any:
@@ -376,12 +373,7 @@ class GrowingTable:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         assert self._file is not None
         if self._parquet is not None:
             self._parquet.add_key_value_metadata(self.facts)
@@ -557,11 +549,8 @@ def _in_use(partial: Path) -> UsageError:
 def read_record(record: Path) -> list[dict[str, Any]]:
     """The entries of a record; a line that a crash cut off ends it."""
     entries: list[dict[str, Any]] = []
-    for line in record.read_bytes().split(b"\n") if record.exists() else []:
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            break
+    for line in record.read_text("utf-8", "replace").split("\n") if record.exists() else []:
+        entry = try_json(line)
         if not isinstance(entry, dict):
             break
         entries.append(entry)
