@@ -164,7 +164,7 @@ def list_more(folder: Path, name: str) -> None:
 def point_elsewhere(folder: Path, name: str | None = None) -> None:
     shutil.copytree(folder / "encoder", folder.parent / "theirs")
     settings = json.loads((folder / "config.json").read_text())["encoder"]
-    pointer = {"name": name or str(folder.parent / "theirs"), "weights_sha256": None}
+    pointer = {"name": name or str(folder.parent / "theirs"), "weights_sha256": name and "0" * 64}
     change(folder / "config.json", encoder={**settings, "pointer": pointer})
 
 
@@ -219,8 +219,12 @@ HARMS: dict[str, tuple[str, str, Callable[[Path], object]]] = {
     ),
     "an encoder without a digest": ("as before", "without a digest", point_elsewhere),
     "a download": (
-        "none", "the model names the encoder 'hub:evil/model'",
+        "none", "'hub:evil/model', which is not loaded",
         lambda f: point_elsewhere(f, "hub:evil/model"),
+    ),
+    "a download of a static encoder": (
+        "none", "'static:hub:evil/model', which is not loaded",
+        lambda f: point_elsewhere(f, "static:hub:evil/model"),
     ),
     "weights in another order": ("as before", "is damaged: it should have", shuffle),
 }  # fmt: skip

@@ -284,7 +284,7 @@ def _load_code(folder: Path, inner: Encoder) -> CodeEncoder:
 def _follow(pointer: dict[str, Any]) -> Path:
     """The folder that a pointer names, if it holds the weights the model was made with."""
     name = check_shape(pointer, {"name": str}, "config.json.encoder.pointer")["name"]
-    if name.startswith(ASK):  # only a user may ask for a download
+    if name.removeprefix(PREFIX).startswith(ASK):  # only a user may ask for a download
         raise DataError(f"the model names the encoder {name!r}, which is not loaded.")
     if not isinstance(pointer.get("weights_sha256"), str):
         raise DataError(
