@@ -28,10 +28,10 @@ from coterie.base import TextClusterer
 from coterie.base.storage import read_config, save_clusters
 from coterie.corpus import write_rows
 from coterie.corpus.corpus import CleanTexts, cell_values, clean_values, combine
-from coterie.description import Cluster, describe_numbered, guess_columns
+from coterie.description import Cluster, describe_numbered, guess_columns, rename_clusters
 from coterie.errors import DataError
 from coterie.exports import refresh, write_page, write_sentence_rows
-from coterie.hierarchy import LEVEL_COLUMN, Hierarchy
+from coterie.hierarchy import LEVEL_COLUMN, Hierarchy, rename_levels
 from coterie.report.folder import write_map
 from coterie.run_files import (
     MANIFEST,
@@ -251,12 +251,7 @@ def describe_rows(  # noqa: PLR0913 - each is a fact about the rows
         columns={name: table.column(name) for name in categories},
         topics=topics,
     )
-    return [
-        replace(c, description=said[c.id].description, quotes=said[c.id].quotes)
-        if c.id in said
-        else c
-        for c in found
-    ]
+    return as_said(found, said)
 
 
 def with_results(
@@ -271,19 +266,47 @@ def with_results(
     return combine(table, {n: results[n] for n in results if LEVEL_COLUMN.fullmatch(n)})
 
 
-def renamed(run: Clustering, clusters: list[Cluster], hierarchy: Hierarchy | None) -> Clustering:
-    """The same clustering with other names of clusters and levels; changes the table, too."""
+def renamed(
+    run: Clustering,
+    names: Mapping[int, str | None],
+    levels: Sequence[Mapping[int, Cluster]] = (),
+    said: Mapping[int, Cluster] = MappingProxyType({}),
+) -> Clustering:
+    """The same clustering with other names, in the table and on the levels, too.
+
+    Parameters
+    ----------
+    run : Clustering
+    names : mapping of int to str or None
+        Of clusters; others keep theirs.
+    levels : sequence of mapping of int to Cluster
+        For each coarser level, groups with names, descriptions and quotes to take over.
+    said : mapping of int to Cluster
+        The same for descriptions and quotes of clusters.
+    """
+    clusters = as_said(rename_clusters(run.clusters, names), said)
+    called, hierarchy = {c.id: c.name for c in clusters}, run.hierarchy
     if hierarchy is not None:
+        hierarchy = rename_levels(hierarchy, run.names, called, levels)
         clusters = hierarchy.parented(clusters)
-    called = {cluster.id: cluster.name for cluster in clusters}
-    if called == run.names and hierarchy == run.hierarchy:
-        return replace(run, clusters=clusters)
+    if clusters == run.clusters and hierarchy == run.hierarchy:
+        return run
     pairs = zip(run.labels.tolist(), run.column(run.own["name"]), strict=True)
     fresh: dict[str, list[Any]] = {"name": [called.get(i, old) for i, old in pairs]}
     if hierarchy is not None:
         fresh |= hierarchy.columns(run.labels, fresh["name"])
     table = replace_columns(run.table, fresh)
     return replace(run, clusters=clusters, hierarchy=hierarchy, table=table)
+
+
+def as_said(clusters: Sequence[Cluster], said: Mapping[int, Cluster]) -> list[Cluster]:
+    """Clusters with the descriptions and quotes, by a language model, that others have."""
+    return [
+        replace(c, description=said[c.id].description, quotes=said[c.id].quotes)
+        if c.id in said
+        else c
+        for c in clusters
+    ]
 
 
 def read(folder: Path) -> Clustering:

@@ -448,18 +448,18 @@ def rename_levels(
     before: Mapping[int, str],
     after: Mapping[int, str],
     given: Sequence[Mapping[int, Cluster]] = (),
-) -> tuple[Hierarchy, list[dict[int, str]]]:
-    """The coarser levels with other names, and those that changed on each.
+) -> Hierarchy:
+    """The coarser levels with other names.
 
     ``before`` and ``after`` are the names of the clusters below: a group that holds one part alone
     is called as that is, others keep their names. ``given`` has, for each level, groups with names,
     descriptions and quotes to take over.
     """
-    levels, changed = list(hierarchy.levels), [dict[int, str]() for _ in hierarchy.levels]
+    levels = list(hierarchy.levels)
     for number in reversed(range(len(levels))):
         level, parts = levels[number], hierarchy.parts(number)
         new = given[number] if number < len(given) else {}
-        called, names = {group.id: group.name for group in level}, changed[number]
+        called, names = {group.id: group.name for group in level}, dict[int, str]()
         for group in level:
             inside = list(parts.get(group.id, ()))
             if len(inside) == 1 and group.name == before.get(inside[0]):
@@ -470,7 +470,7 @@ def rename_levels(
             _as_said(group, new.get(group.id)) for group in rename_clusters(level, names)
         ]
         before, after = called, {**called, **names}
-    return replace(hierarchy, levels=_name_parents(levels)), changed
+    return replace(hierarchy, levels=_name_parents(levels))
 
 
 def carry_names(
@@ -492,7 +492,7 @@ def carry_names(
         names = final_names(made, {i: group.name for i, group in said.items()})
         given.append({g.id: replace(_as_said(g, said.get(g.id)), name=names[g.id]) for g in level})
     called = {cluster.id: cluster.name for cluster in clusters}
-    hierarchy, _ = rename_levels(new, called, called, given)
+    hierarchy = rename_levels(new, called, called, given)
     return hierarchy, hierarchy.parented(clusters)
 
 

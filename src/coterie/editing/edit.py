@@ -26,7 +26,7 @@ from coterie.clustering import (
     with_results,
 )
 from coterie.corpus import texts_from
-from coterie.description import Cluster, names_by_number, rename_clusters
+from coterie.description import Cluster, names_by_number
 from coterie.editing.apply import Draft, apply_edits
 from coterie.editing.parse import Edit, read_edits
 from coterie.errors import DataError, UsageError
@@ -35,7 +35,6 @@ from coterie.hierarchy import (
     build_hierarchy,
     build_themes,
     carry_names,
-    rename_levels,
 )
 from coterie.masking import folded_words, mask
 from coterie.metrics import silhouette
@@ -181,22 +180,13 @@ def take_edits(run: Clustering, draft: Draft) -> Clustering:
     """
     before = run.facts.get("editing", {})
     editing = {**before, "edits": before.get("edits", 0) + len(draft.done), **draft.facts}
-    made = _moved(run, draft) if draft.moved else _renamed(run, draft)
+    made = _moved(run, draft) if draft.moved else renamed(run, draft.names)
     facts = {**made.facts, "editing": editing}
     if "names" in facts:  # of a namer; those that edits have changed are not its own
         same = {str(c.id) for c in made.clusters if run.names.get(c.id) == c.name}
         given = {i: pair for i, pair in facts["names"]["clusters"].items() if i in same}
         facts["names"] = {**facts["names"], "clusters": given}
     return replace(made, facts=facts)
-
-
-def _renamed(run: Clustering, draft: Draft) -> Clustering:
-    clusters, levels = rename_clusters(run.clusters, draft.names), run.hierarchy
-    if clusters == run.clusters:
-        return run
-    if levels is not None:
-        levels, _ = rename_levels(levels, run.names, {c.id: c.name for c in clusters})
-    return renamed(run, clusters, levels)
 
 
 def _moved(run: Clustering, draft: Draft) -> Clustering:

@@ -14,7 +14,6 @@ from coterie.clustering import Clustering, read, renamed, save
 from coterie.corpus.corpus import cell_values
 from coterie.description import Cluster, rename_clusters
 from coterie.errors import counted
-from coterie.hierarchy import rename_levels
 from coterie.masking import SHOWN
 from coterie.naming import (
     Budget,
@@ -235,15 +234,10 @@ def take_names(
         Clusters with descriptions and quotes to take over; others lose theirs.
     """
     run = own.run
-    clusters = [
-        c
-        if c.id in own.fixed
-        else replace(c, description=said[c.id].description, quotes=said[c.id].quotes)
-        if c.id in said
-        else replace(c, description=None, quotes=[])
-        for c in rename_clusters(run.clusters, {**own.clusters, **names})
-    ]
-    final = {c.id: c.name for c in clusters}
+    told = {c.id: replace(c, description=None, quotes=[]) for c in run.clusters}
+    told = {i: said.get(i, c) for i, c in told.items() if i not in own.fixed}
+    made = renamed(run, {**own.clusters, **names}, levels, told)
+    final = made.names
     facts = {key: value for key, value in run.facts.items() if key != "names"}
     if by is not None:
         given = {i: {"own": own.clusters[i], "given": final[i]} for i in final.keys() - own.fixed}
@@ -253,7 +247,4 @@ def take_names(
                 {str(i): {"own": before[i], "given": group.name} for i, group in level.items()}
                 for level, before in zip(levels, own.levels, strict=True)
             ]
-    hierarchy = run.hierarchy
-    if hierarchy is not None:
-        hierarchy, _ = rename_levels(hierarchy, run.names, final, levels)
-    return replace(renamed(run, clusters, hierarchy), facts=facts)
+    return replace(made, facts=facts)
