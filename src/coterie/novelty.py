@@ -1,6 +1,6 @@
 """New texts beside clustered ones: which cluster each joins, and which of them are a new cluster.
 
-Old and new texts are compared in the directions that matter most, up to 200 and fewer where there
+Old and new texts are compared in their first principal components, up to 200 and fewer where there
 are few clusters, and smoothed together over the graph of their nearest neighbours, as ``auto`` does
 it. The old texts keep their clusters, whatever the new ones are.
 
@@ -43,7 +43,7 @@ JOINED = 1e-2  # largest product of texts that are joined to new clusters
 ALONE = 0.3  # largest first p-value where small groups are clusters
 UNSMOOTHED = 0.5  # length of the vectors before smoothing, beside those after it, there
 NEIGHBORS = 15  # that are looked at
-PER_CLUSTER, DIRECTION_LIMITS = 10, (30, 200)  # directions in which texts are compared
+PER_CLUSTER, COMPONENT_LIMITS = 10, (30, 200)  # principal components that are compared
 LOOSE = 0.25  # quantile of the similarity inside old clusters
 MOVES = 3  # times that the means follow the new texts
 MOST_JOINED = 4_000  # texts that are joined by linkage
@@ -116,7 +116,7 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placement
     ids, codes = np.unique(labels, return_inverse=True)
     k, m = len(ids), len(old)
     fewest = fewest_texts(m, len(new), k)
-    x = principal_part(np.concatenate([old, new]), n_directions(k))
+    x = principal_part(np.concatenate([old, new]), n_components(k))
     smoothed = smooth(x, k)
     if fewest < THEME_TEXTS:  # few neighbours are of a text's own cluster
         smoothed = unit_rows(np.hstack([smoothed, UNSMOOTHED * x]))
@@ -149,17 +149,17 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placement
     return Placement(numbers[nearest], [int(i) for i in numbers[used]], strange, fewest)
 
 
-def n_directions(k: int) -> int:
-    """In how many directions texts of ``k`` clusters are compared.
+def n_components(k: int) -> int:
+    """Principal components in which texts of ``k`` clusters are compared.
 
-    Few clusters differ in few directions; in the others, texts differ inside a cluster.
+    Few clusters differ in few of them; in the others, texts differ inside a cluster.
 
     Examples
     --------
-    >>> n_directions(2), n_directions(8), n_directions(50)
+    >>> n_components(2), n_components(8), n_components(50)
     (30, 80, 200)
     """
-    return int(np.clip(PER_CLUSTER * k, *DIRECTION_LIMITS))
+    return int(np.clip(PER_CLUSTER * k, *COMPONENT_LIMITS))
 
 
 def fewest_texts(old: int, new: int, k: int) -> int:

@@ -201,10 +201,8 @@ def names_by_number(clusters: Sequence[Cluster], width: int = 0) -> list[str | N
     >>> names_by_number([Cluster(2, "Late", 1, 1.0, [], [])], width=4)
     [None, None, 'Late', None]
     """
-    out: list[str | None] = [None] * max([width, *(c.id + 1 for c in clusters)])
-    for cluster in clusters:
-        out[cluster.id] = cluster.name
-    return out
+    known = {cluster.id: cluster.name for cluster in clusters}
+    return [known.get(i) for i in range(max([width, *(i + 1 for i in known)]))]
 
 
 SPOKEN = 0.05  # share of a cluster's texts; rarer languages are not named

@@ -42,7 +42,7 @@ from coterie.editing.apply import Draft
 from coterie.errors import DataError, UsageError, counted
 from coterie.hierarchy import Hierarchy
 from coterie.masking import Masker, masked_sentence
-from coterie.novelty import THEME_TEXTS, Placement, n_directions, place_new
+from coterie.novelty import THEME_TEXTS, Placement, n_components, place_new
 from coterie.options import Options
 from coterie.outliers import choose_rows
 from coterie.report.folder import make_map
@@ -523,7 +523,7 @@ def fit_classifier(x: Floats, codes: Ints, k: int, n_old: int) -> LinearAssigner
     k : int
     n_old : int
     """
-    kept = n_directions(k)
+    kept = n_components(k)
     directions = None if x.shape[1] <= kept else principal_directions(x, kept)
     few = x if directions is None else x @ directions.T
     for _ in range(FITS):
