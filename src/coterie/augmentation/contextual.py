@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from coterie._types import Ints
-from coterie._validation import check_device, need
 from coterie.augmentation.base import (
     TOKEN,
     Augmenter,
@@ -21,8 +20,7 @@ from coterie.augmentation.base import (
     split_edges,
     uniform,
 )
-from coterie.augmentation.models import find_model, load_model, load_tokenizer, weights_of
-from coterie.encoders.base import batches_by_length
+from coterie.augmentation.models import batches, find_model, load_model, weights_of
 from coterie.errors import MissingError, UsageError
 
 LENGTH = 128  # tokens read of each text; words behind them stay
@@ -70,13 +68,11 @@ class Contextual(Augmenter):
     @cached_property
     def _parts(self) -> tuple[Any, Any, Vocabulary]:
         """Model on its device, tokenizer, and the words that may be put in."""
-        loader = need("transformers", "train").AutoModelForMaskedLM
-        tokenizer = load_tokenizer(self.folder)
+        model, tokenizer = load_model("AutoModelForMaskedLM", self.folder, self.device)
         if tokenizer.mask_token is None:
             raise UsageError(
                 f"`model={str(self.folder)!r}` has no mask token; give a masked language model."
             )
-        model = load_model(loader, self.folder).to(check_device(self.device))
         return model, tokenizer, Vocabulary(tokenizer, model.config.vocab_size)
 
     def apply(self, texts: Sequence[str], keys: Keys) -> list[str]:
@@ -108,15 +104,13 @@ class Contextual(Augmenter):
         ids = tokenizer([texts[i] for i in used], truncation=True, max_length=LENGTH)["input_ids"]
         first = np.searchsorted(words.rows[picked], used)  # of each text's chosen words
         new: list[str | None] = [None] * len(picked)
-        tokens = TOKENS[model.device.type] if model.device.type in TOKENS else TOKENS["cpu"]
-        for part in batches_by_length(np.array([len(row) for row in ids]), tokens):
+        for part in batches(model, ids, TOKENS):
             rows = [ids[i] for i in part]
             at = [first[i] + n for i in part for n in range(ids[i].count(tokenizer.mask_token_id))]
             best, values = top_words(model, tokenizer, rows, vocabulary, self.top_k)
-            for place, token in zip(
-                at, draw(best, values, old[at], draws[at], vocabulary), strict=True
-            ):
-                new[place] = token
+            drawn = draw(best, values, old[at], draws[at], vocabulary)
+            for place, word in zip(at, drawn, strict=True):
+                new[place] = word
         return new
 
 

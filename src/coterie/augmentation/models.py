@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from coterie._files import sha256_file
-from coterie._validation import need
+from coterie._types import Ints
+from coterie._validation import check_device, need
+from coterie.encoders.base import batches_by_length
 from coterie.encoders.load import ASK, from_hub
 from coterie.encoders.sentence import without_bars
 from coterie.errors import UsageError
@@ -23,29 +28,28 @@ def find_model(name: str) -> Path:
     return from_hub("model", name, [name.removeprefix(ASK)])
 
 
-def load_model(loader: Any, folder: Path) -> Any:
-    """A model in float32, from safetensors alone.
+def load_model(kind: str, folder: Path, device: str) -> tuple[Any, Any]:
+    """A model of a class of transformers, from safetensors alone, and its tokenizer.
 
-    Half precision would make a word depend on the texts it was batched with.
+    It works in float32: half precision would make a word depend on the texts it was batched with.
     """
+    library = need("transformers", "train")
+    safe = {"local_files_only": True, "trust_remote_code": False}
     try:
         with without_bars():
-            model = loader.from_pretrained(
-                folder,
-                dtype="float32",
-                local_files_only=True,
-                trust_remote_code=False,
-                use_safetensors=True,
+            model = getattr(library, kind).from_pretrained(
+                folder, dtype="float32", use_safetensors=True, **safe
             )
     except (OSError, ValueError) as error:
         raise UsageError(f"`model={str(folder)!r}` cannot be loaded: {error}") from error
-    return model.eval()
+    tokenizer = library.AutoTokenizer.from_pretrained(folder, **safe)
+    return model.to(check_device(device)).eval(), tokenizer
 
 
-def load_tokenizer(folder: Path) -> Any:
-    """The tokenizer of a model."""
-    tokenizers = need("transformers", "train").AutoTokenizer
-    return tokenizers.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+def batches(model: Any, rows: Sequence[Sequence[int]], tokens: Mapping[str, int]) -> list[Ints]:
+    """Positions of texts of similar length, by how many tokens a device takes at once."""
+    lengths = np.array([len(row) for row in rows])
+    return batches_by_length(lengths, tokens.get(model.device.type, tokens["cpu"]))
 
 
 def weights_of(folder: Path) -> str:

@@ -17,10 +17,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._validation import check_device, need
 from coterie.augmentation.base import FACTORS, STEP, TOKEN, Augmenter, Keys, bits
-from coterie.augmentation.models import find_model, load_model, load_tokenizer, weights_of
-from coterie.encoders.base import batches_by_length
+from coterie.augmentation.models import batches, find_model, load_model, weights_of
 from coterie.errors import CoterieError, MissingError, UsageError
 
 PAIR = re.compile(r"[a-z]{2,3}(_[A-Za-z]+)?-[a-z]{2,3}(_[A-Za-z]+)?")
@@ -137,16 +135,9 @@ class Translation(Augmenter):
     @cached_property
     def _models(self) -> list[tuple[Any, Any]]:
         """Model and tokenizer of both directions."""
-        loader = need("transformers", "train").AutoModelForSeq2SeqLM
-        device = check_device(self.device)
-        out: list[tuple[Any, Any]] = []
-        for folder in self.folders:
-            if out and folder == self.folders[0]:
-                out.append(out[0])
-                continue
-            model = load_model(loader, folder).to(device)
-            out.append((model, load_tokenizer(folder)))
-        return out
+        kind, device = "AutoModelForSeq2SeqLM", self.device
+        loaded = {folder: load_model(kind, folder, device) for folder in set(self.folders)}
+        return [loaded[folder] for folder in self.folders]
 
     def apply(self, texts: Sequence[str], keys: Keys) -> list[str]:
         out = list(texts)
@@ -165,9 +156,8 @@ class Translation(Augmenter):
             tokenizer.src_lang = codes[0]
             more["forced_bos_token_id"] = language_token(tokenizer, codes[1])
         rows = tokenizer(texts, truncation=True, max_length=LENGTH)["input_ids"]
-        tokens = TOKENS.get(model.device.type, TOKENS["cpu"])
         out = [""] * len(texts)
-        for part in batches_by_length(np.array([len(row) for row in rows]), tokens):
+        for part in batches(model, rows, TOKENS):
             inputs = tokenizer.pad(
                 {"input_ids": [rows[i] for i in part]}, padding=True, return_tensors="pt"
             ).to(model.device)
