@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Self = TypeVar("Self", bound="TextClusterer")
+Weighted = TypeVar("Weighted", bound="WeightedClusterer")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -276,7 +277,7 @@ class WeightedClusterer(TextClusterer):
     """A method that can count texts more or less than once."""
 
     def fit(  # noqa: PLR0913 - what is known comes in several forms
-        self: Self,
+        self: Weighted,
         X: Any,
         y: Any = None,
         *,
@@ -286,7 +287,7 @@ class WeightedClusterer(TextClusterer):
         must_link: Any = None,
         cannot_link: Any = None,
         themes: Any = None,
-    ) -> Self:
+    ) -> Weighted:
         """Cluster the texts ``X``, as :meth:`TextClusterer.fit` does.
 
         Parameters
