@@ -105,7 +105,7 @@ def test_the_texts_see_damage_that_the_vectors_approve_of() -> None:
     start = np.where(rng.random(600) < 0.05, rng.integers(5, size=600), labels)
     damaged = np.where(rng.random(600) < 0.1, (labels + 1) % 5, labels)
     blind = Guard(x, start, 5, seed=0)
-    assert blind.start.word_information is None and blind.start.consensus_agreement is None
+    assert blind.start.consensus_agreement is None
     assert not blind.judge(damaged).fired
     guard = Guard(x, start, 5, seed=0, texts=worded(labels))
     result = guard.judge(damaged)
@@ -194,7 +194,6 @@ def test_an_agreement_below_zero_is_no_damage() -> None:
 )
 def test_the_texts_decide_then_the_neighbours(lexical, agreement, fires: bool) -> None:
     before, after = (
-        Diagnostics(5, 1.0, near, 1.0, words)
-        for near, words in zip(agreement, lexical, strict=True)
+        Diagnostics(5, 1.0, near, words) for near, words in zip(agreement, lexical, strict=True)
     )
     assert bool(_reason(before, after)) is fires

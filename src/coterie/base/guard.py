@@ -8,7 +8,6 @@
 - *neighbour agreement*: how much more often than by chance a text and its nearest neighbours, in
   the vectors before training, are in the same cluster. It decides where there are no texts: a fall
   by more than 15% returns the start.
-- *word information* (``words/vocabulary.py``) is reported.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from coterie.encoders import Encoder, SentenceEncoder, ViewsEncoder
 from coterie.encoders.base import distinct
 from coterie.metrics import nmi, size_entropy
 from coterie.neighbors import top_k, unit_rows
-from coterie.words import word_information, word_presence
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +47,6 @@ class Diagnostics:
     clusters_used: int
     size_entropy: float
     neighbor_agreement: float
-    word_information: float | None = None
     consensus_agreement: float | None = None
 
 
@@ -102,14 +99,13 @@ class Guard:
         texts: list[str] | None = None,
         encoder: Encoder | None = None,
     ) -> None:
-        self.seed, self.presence, self.read = seed, None, np.arange(len(vectors))
+        self.read = np.arange(len(vectors))
         self.reference: Ints | None = None
         if texts is not None:
             if len(texts) > TEXTS:
                 rng = numpy_generator(seed, "guard texts")
                 self.read = np.sort(rng.choice(len(texts), TEXTS, replace=False))
             some = [texts[i] for i in self.read]
-            self.presence = word_presence(some)
             self.reference = _reference(vectors[self.read], some, n_clusters, seed, encoder)
         self.neighbors, self.anchors = nearest_neighbors(vectors, seed)
         self.n_clusters = n_clusters
@@ -118,16 +114,13 @@ class Guard:
 
     def measure(self, labels: Ints) -> Diagnostics:
         """Measure one clustering."""
-        read, words, agreement = labels[self.read], None, None
-        if self.presence is not None:
-            words = round(word_information(self.presence, read, self.seed), 5)
+        agreement = None
         if self.reference is not None:
-            agreement = round(nmi(self.reference, read), 5)
+            agreement = round(nmi(self.reference, labels[self.read]), 5)
         return Diagnostics(
             clusters_used=len(np.unique(labels)),
             size_entropy=round(size_entropy(labels, self.n_clusters), 4),
             neighbor_agreement=round(neighbor_agreement(labels, self.neighbors, self.anchors), 4),
-            word_information=words,
             consensus_agreement=agreement,
         )
 

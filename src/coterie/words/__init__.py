@@ -12,8 +12,6 @@ from coterie.words.vocabulary import (
     Vocabulary,
     split_words,
     stem,
-    word_information,
-    word_presence,
 )
 
 __all__ = [
@@ -26,6 +24,4 @@ __all__ = [
     "split_words",
     "stem",
     "width_of",
-    "word_information",
-    "word_presence",
 ]

@@ -1,9 +1,6 @@
-"""Texts as numbers of words: cutting, stems, vocabularies, and what clusters say about words.
+"""Texts as numbers of words: cutting, stems and vocabularies.
 
-Stems are Snowball's, so that "connected" and "connecting" are one word. Word information judges a
-clustering without labels: an encoder trains towards what it already believes, so its own vectors
-are a poor judge of what training did. If texts of one cluster share words that others lack, the
-clustering has found something real.
+Stems are Snowball's, so that "connected" and "connecting" are one word.
 """
 
 from __future__ import annotations
@@ -19,8 +16,6 @@ from unicodedata import category
 import numpy as np
 
 from coterie._emoji import EMOJI_PATTERN
-from coterie._random import numpy_generator
-from coterie._types import Ints
 from coterie.words.languages import NAMES
 from coterie.words.stopwords import ENGLISH
 
@@ -30,9 +25,6 @@ WORD = re.compile(rf"[^\W_]+(?:['’.+#-]*[^\W_]+)*[+#]*|{EMOJI_PATTERN}")
 PARTICLE = re.compile(
     "(?:에서는|에서|에게|으로|까지|부터|처럼|보다|은|는|이|가|을|를|의|에|와|과|도|로|만)$"
 )
-MAX_WORDS = 5_000
-MIN_COUNT = 5  # texts that a word must be in; rarer ones tell clusters apart by chance
-FEWEST_WORDS = 50  # below that nothing can be said
 
 
 def split_words(text: str) -> list[str]:
@@ -159,46 +151,3 @@ def _stemmer(language: str) -> Any:
     # Porter's rules of 1980 for English: saved vocabularies hold their stems.
     name = "porter" if language == "en" else NAMES.get(language, "").lower()
     return snowballstemmer.stemmer(name) if name in snowballstemmer.algorithms() else None
-
-
-def word_presence(texts: Sequence[str]) -> Any | None:
-    """Which text has which of the frequent words, sparse; None if too few words are frequent."""
-    vocabulary = Vocabulary.build(texts, max_size=MAX_WORDS, min_count=MIN_COUNT)
-    counts = vocabulary.counts(texts)
-    frequent = np.asarray((counts > 0).sum(axis=0)).ravel() >= MIN_COUNT
-    if frequent.sum() < FEWEST_WORDS:
-        return None
-    return (counts[:, np.flatnonzero(frequent)] > 0).astype(np.float32)
-
-
-def word_information(presence: Any, labels: Ints, seed: int = 0) -> float:
-    """Mutual information of clusters and words, less that of shuffled labels, in nats.
-
-    It is not divided by the entropy of the clusters: that would reward a clustering for giving
-    most texts to one cluster.
-
-    Parameters
-    ----------
-    presence : sparse matrix of shape (n, words)
-        Which text has which word.
-    labels : ndarray of shape (n,)
-    seed : int, default=0
-        Of the shuffle, which takes off what any clustering of these sizes would get by chance.
-
-    Returns
-    -------
-    float
-        Near 0 for a random clustering; 0 for a single cluster.
-    """
-    shuffled = numpy_generator(seed, "word information").permutation(labels)
-    return _information(presence, labels) - _information(presence, shuffled)
-
-
-def _information(presence: Any, labels: Ints) -> float:
-    """Mutual information between the cluster and the word of an occurrence."""
-    from scipy.sparse import csr_matrix
-    from sklearn.metrics import mutual_info_score
-
-    numbers = np.unique(labels, return_inverse=True)[1]
-    members = csr_matrix((np.ones(len(labels)), (numbers, np.arange(len(labels)))))  # (k, n)
-    return float(mutual_info_score(None, None, contingency=members @ presence))
