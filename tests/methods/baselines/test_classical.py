@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans as LibraryKMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
-from coterie import Consensus, TwoStep, neighbors
+from coterie import Consensus, TwoStep
 from coterie._random import derive_seed
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate
@@ -19,7 +19,6 @@ from coterie.methods.baselines.classical import (
     dense_groups,
     kept_threads,
     mixture_labels,
-    neighbor_mean,
     reduce_by_umap,
 )
 from coterie.metrics import accuracy
@@ -47,35 +46,11 @@ def test_neighbours_stay_together_and_a_seed_repeats() -> None:
     assert (nearest == labels).mean() > 0.98
 
 
-def test_equals_a_loop() -> None:
-    torch.manual_seed(0)
-    x = torch.randn(20, 3)
-    unit = x / x.norm(dim=1, keepdim=True)
-    for i, row in enumerate(neighbor_mean(x, 3, rounds=1)):
-        order = sorted(range(20), key=lambda j: -float(unit[i] @ unit[j]))[:3]
-        torch.testing.assert_close(row, torch.stack([unit[j] for j in order]).mean(dim=0))
-
-
-def test_parts_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(0)
-    x = torch.randn(50, 4)
-    whole = neighbor_mean(x, 5)
-    monkeypatch.setattr(neighbors, "BLOCK", 50 * 7)
-    torch.testing.assert_close(neighbor_mean(x, 5), whole)
-
-
-def test_fewer_rows_than_neighbors() -> None:
-    x = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
-    torch.testing.assert_close(neighbor_mean(x, 20, 1), torch.full((2, 2), 0.5))
-    assert torch.equal(neighbor_mean(x, 20, 0), x)
-
-
-def test_few_rows_are_not_all_replaced_by_one_mean() -> None:
+def test_few_texts_are_not_all_smoothed_into_one() -> None:
     rng = np.random.default_rng(0)
     sides = np.repeat(np.eye(2, 5), 6, axis=0) + rng.normal(0, 0.1, (12, 5))
-    found = neighbor_mean(torch.tensor(sides), 20, 2)
-    assert torch.equal(found.argmax(dim=1), torch.arange(12) // 6)
-    assert neighbor_mean(torch.ones(1, 3)).shape == (1, 3)
+    labels = TwoStep(2, encoder="precomputed", smooth=2, random_state=0).fit_predict(sides)
+    assert accuracy(np.repeat([0, 1], 6), labels) == 1
 
 
 def cloud(n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -16,8 +16,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import Tensor
 
 from coterie._random import derive_seed
 from coterie._types import Floats, Ints
@@ -32,6 +30,7 @@ from coterie._validation import (
 from coterie.base import WeightedClusterer, kmeans_assigner, metric_assigner
 from coterie.blocks.assign import Assigner, CenterAssigner, NeighborAssigner
 from coterie.blocks.consensus import memberships
+from coterie.blocks.graph import knn_smooth
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate, memory_needed
 from coterie.consensus import force_k
@@ -40,8 +39,9 @@ from coterie.engine import steps_for
 from coterie.errors import UsageError
 from coterie.methods.baselines.autoencoders import IDEC
 from coterie.metrics import accuracy
-from coterie.neighbors import row_blocks, top_k
+from coterie.neighbors import nearest_rows
 
+NEIGHBORS = 20  # of k-NN smoothing, itself among them
 MIN_SAMPLES = 5  # neighbours that make a place dense; fixed, so that only the size is looked for
 Covariance = Literal["diag", "full", "spherical", "tied"]
 log = logging.getLogger(__name__)
@@ -49,31 +49,6 @@ Reduce = Literal["none", "umap"]
 Cluster = Literal["kmeans", "spherical-kmeans", "average", "ward", "gmm", "hdbscan", "idec"]
 IDEC_EPOCHS, IDEC_BATCH = 150, 256  # epochs of ClusterBERT's Table 3, batches of IDEC
 LINKED = 12_000  # different texts up to which linkage is a member; it takes time by their square
-
-
-def neighbor_mean(x: Tensor, n_neighbors: int = 20, rounds: int = 2) -> Tensor:
-    """Replace each row by the mean of the nearest rows by cosine, itself among them.
-
-    Parameters
-    ----------
-    x : Tensor of shape (n, d)
-    n_neighbors : int, default=20
-        At most a fifth of all rows, and two at least: the mean of all would say nothing.
-    rounds : int, default=2
-        Number of rounds; each searches neighbours anew.
-
-    Returns
-    -------
-    Tensor of shape (n, d)
-        Means of unit vectors.
-    """
-    for _ in range(rounds):
-        unit = F.normalize(x.float(), dim=1)
-        k = min(n_neighbors, max(2, len(unit) // 5), len(unit))
-        near, _ = top_k(unit, k)
-        blocks = row_blocks(len(unit), k * unit.shape[1], unit.device)
-        x = torch.cat([unit[near[block]].mean(dim=1) for block in blocks])
-    return x
 
 
 def reduce_by_umap(vectors: Floats, dim: int = 5, n_neighbors: int = 15, seed: int = 0) -> Floats:
@@ -227,7 +202,7 @@ class TwoStep(WeightedClusterer):
     n_neighbors : int, default=15
         Neighbours of UMAP.
     smooth : int, default=0
-        Rounds in which every vector becomes the mean of its 20 nearest ones, before clustering.
+        Rounds of k-NN smoothing over the 20 nearest texts, before clustering.
     word_weight : float, default=0.0
         Length of a second part of the vectors, made of the words of the texts (LSA of TF-IDF);
         the encoder's part has length one then.
@@ -291,7 +266,9 @@ class TwoStep(WeightedClusterer):
         seen = vectors
         if self.smooth:
             x = torch.from_numpy(vectors).to(check_device(self.device))
-            seen = neighbor_mean(x, rounds=self.smooth).cpu().numpy()
+            # A fifth of all at most: the mean of all would say nothing.
+            near = nearest_rows(x, min(NEIGHBORS, max(2, len(x) // 5)))
+            seen = knn_smooth(vectors, near, self.smooth)
         if self.reduce == "umap":
             dim = self._k + 1 if self.reduced_dim is None else self.reduced_dim
             seen = reduce_by_umap(seen, dim, self.n_neighbors, seed)
