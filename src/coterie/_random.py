@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie._types import Ints
 from coterie.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,6 +53,13 @@ def derive_seed(seed: int, *path: str | int) -> int:
 def numpy_generator(seed: int, *path: str | int) -> np.random.Generator:
     """A numpy generator of its own for the consumer named by ``path``."""
     return np.random.default_rng(derive_seed(seed, *path))
+
+
+def some_rows(n: int, most: int, seed: int, *path: str | int) -> Ints:
+    """All of ``n`` rows, or ``most`` of them drawn at random; in order."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(numpy_generator(seed, *path).choice(n, most, replace=False))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from coterie._random import derive_seed, numpy_generator
+from coterie._random import derive_seed, some_rows
 from coterie._types import Floats, Ints
 from coterie.blocks.consensus import memberships
 from coterie.blocks.graph import knn_smooth, principal_directions
@@ -179,9 +179,7 @@ def consensus(labelings: list[Ints], n_clusters: int, weights: Floats, seed: int
     found = memberships(labelings, sparse=True)  # (n, clusters of all runs)
     n = found.shape[0]
     most = min(max(LINKED[0], PER_CLUSTER * n_clusters), LINKED[1])
-    rows = np.arange(n)
-    if n > most:
-        rows = np.sort(numpy_generator(seed, "consensus").choice(n, most, replace=False))
+    rows = some_rows(n, most, seed, "consensus")
     stacked = np.stack([labels[rows] for labels in labelings], axis=1)
     _, first, kinds = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
     kinds = kinds.ravel()

@@ -19,6 +19,7 @@ import numpy as np
 from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import clean_name, clean_text
 from coterie.errors import DataError, UsageError
+from coterie.metrics import cluster_means
 from coterie.neighbors import connected_parts
 
 LISTED = 6  # rows of a chain that a message names
@@ -243,13 +244,8 @@ class Known:
         numbers, places, counts = np.unique(self.groups, return_inverse=True, return_counts=True)
         if len(numbers) == len(x):
             return x
-        total = np.bincount(places, weights)
-        sums = np.zeros((len(numbers), x.shape[1]), dtype=np.float64)
-        np.add.at(sums, places, weights[:, None] * x)
-        joined = counts[places] > 1
-        out = x.copy()
-        out[joined] = (sums / np.maximum(total, 1e-12)[:, None])[places[joined]]
-        return out
+        means, _ = cluster_means(x, places, weights=weights)
+        return np.where(counts[places, None] > 1, means[places], x).astype(x.dtype)
 
     def seeds(self, n_clusters: int) -> Ints:
         """Class of each text, and further classes of groups that must not be together.
@@ -292,13 +288,8 @@ class Known:
             How often each text counts.
         """
         numbers, places = np.unique(self.groups, return_inverse=True)
-        k, count = scores.shape[1], len(numbers)
-        heavy = np.maximum(weights, 1e-9)
-        total = np.bincount(places, heavy).astype(np.float64)
-        mean = np.zeros((count, k))
-        np.add.at(mean, places, heavy[:, None] * scores)
-        mean /= total[:, None]
-        labels = np.full(count, -1, dtype=np.int64)
+        mean, total = cluster_means(scores, places, weights=np.maximum(weights, 1e-9))
+        labels = np.full(len(numbers), -1, dtype=np.int64)
         labelled = self.labels >= 0
         labels[places[labelled]] = self.labels[labelled]
         fixed = labels >= 0

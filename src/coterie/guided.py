@@ -223,9 +223,7 @@ def class_metric(x: Floats, seeds: Ints) -> Floats | None:
         return None
     labels, counts = np.unique(seeds[rows], return_inverse=True, return_counts=True)[1:]
     few = x[rows].astype(np.float64)
-    means = np.zeros((len(counts), x.shape[1]))
-    np.add.at(means, labels, few)
-    within = few - (means / counts[:, None])[labels]
+    within = few - cluster_means(few, labels)[0][labels]
     spare, width = len(rows) - len(counts), x.shape[1]
     level = np.square(within).sum() / max(spare, 1) / width  # mean variance of a direction
     if level <= TINY * np.square(few).sum() / len(rows) / width:

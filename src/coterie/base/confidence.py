@@ -10,24 +10,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import torch
 
-from coterie._random import derive_seed, numpy_generator
+from coterie._random import derive_seed, numpy_generator, some_rows
 from coterie._types import Floats
 from coterie.blocks.assign import Assigner, CenterAssigner, MappedAssigner, NeighborAssigner
 from coterie.blocks.kmeans import KMeans, nearest
 from coterie.metrics import accuracy
 
-ROWS = 5000  # texts used; more change the scale by less than its own spread
+ASKED = 5000  # texts used; more change the scale by less than its own spread
 
 
 def calibrate(assigner: Assigner, vectors: Floats, seed: int, device: torch.device) -> Assigner:
     """The assigner with probabilities that mean something; labels do not change."""
     n = len(assigner.vectors) if isinstance(assigner, NeighborAssigner) else len(vectors)
-    rows = np.arange(n)
-    if n > ROWS:
-        rows = np.sort(numpy_generator(seed, "calibrate").choice(n, ROWS, replace=False))
+    rows = some_rows(n, ASKED, seed, "calibrate")
     if isinstance(assigner, MappedAssigner):
         return replace(
             assigner, inner=calibrate(assigner.inner, assigner.seen(vectors), seed, device)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from coterie._random import derive_seed, numpy_generator
+from coterie._random import derive_seed, some_rows
 from coterie._types import Floats, Ints
 from coterie.choose import with_ngrams
 from coterie.consensus import reference
@@ -102,9 +102,7 @@ class Guard:
         self.read = np.arange(len(vectors))
         self.reference: Ints | None = None
         if texts is not None:
-            if len(texts) > TEXTS:
-                rng = numpy_generator(seed, "guard texts")
-                self.read = np.sort(rng.choice(len(texts), TEXTS, replace=False))
+            self.read = some_rows(len(texts), TEXTS, seed, "guard texts")
             some = [texts[i] for i in self.read]
             self.reference = _reference(vectors[self.read], some, n_clusters, seed, encoder)
         self.neighbors, self.anchors = nearest_neighbors(vectors, seed)
@@ -186,9 +184,7 @@ def _reference(
 def nearest_neighbors(vectors: Floats, seed: int) -> tuple[Ints, Ints]:
     """The nearest texts by cosine of some texts (all, up to 2,000): neighbours and anchors."""
     n = len(vectors)
-    anchors = np.arange(n)
-    if n > ANCHORS:
-        anchors = np.sort(numpy_generator(seed, "guard").choice(n, ANCHORS, replace=False))
+    anchors = some_rows(n, ANCHORS, seed, "guard")
     unit = torch.nn.functional.normalize(torch.as_tensor(vectors, dtype=torch.float32), dim=1)
     found, _ = top_k(unit[anchors], min(NEIGHBORS, n - 1), unit, itself=anchors)
     return found.numpy(), anchors

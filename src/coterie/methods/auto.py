@@ -32,7 +32,7 @@ import torch
 from torch import nn
 
 from coterie._progress import make_progress
-from coterie._random import derive_seed, numpy_generator
+from coterie._random import derive_seed, numpy_generator, some_rows
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
 from coterie.base import WeightedClusterer, kmeans_assigner, metric_assigner
@@ -268,11 +268,8 @@ class Auto(WeightedClusterer):
 
     def _rows(self, n: int, seed: int, labelled: Bools | None = None) -> Ints:
         """The rows that are clustered: all, or a random choice and those with a label."""
-        most = self.n_fitted(n, self._k)
-        if n == most:
-            return np.arange(n)
-        drawn = numpy_generator(seed, "auto").choice(n, most, replace=False)
-        return np.sort(drawn) if labelled is None else np.union1d(drawn, np.flatnonzero(labelled))
+        rows = some_rows(n, self.n_fitted(n, self._k), seed, "auto")
+        return rows if labelled is None else np.union1d(rows, np.flatnonzero(labelled))
 
     def _cluster(self, x: Floats, weights: Floats, seed: int, seeds: Ints) -> Ints:
         """The consensus of k-means runs on smoothed vectors, guided by what is known."""
@@ -317,11 +314,7 @@ class Auto(WeightedClusterer):
         gated = isinstance(encoder, ViewsEncoder) and encoder.gated
         if isinstance(encoder, MixedEncoder) and not gated:
             width = encoder.inner.dim
-        rows = np.arange(len(vectors))
-        most = max(LOOKED_AT, self._k)
-        if len(rows) > most:
-            rng = numpy_generator(seed, "plain")
-            rows = np.sort(rng.choice(len(rows), most, replace=False))
+        rows = some_rows(len(vectors), max(LOOKED_AT, self._k), seed, "plain")
         embedding = principal_part(vectors[rows, :width], DIRECTIONS)
         kmeans = KMeans(n_clusters=self._k, seed=derive_seed(seed, "plain"), n_init=3)
         found = kmeans(torch.from_numpy(embedding).to(check_device(self.device)))

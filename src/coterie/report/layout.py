@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie._random import derive_seed, numpy_generator
+from coterie._random import derive_seed, numpy_generator, some_rows
 from coterie._types import Floats, Ints
 from coterie.blocks.pca import principal_map
 from coterie.encoders.base import distinct
@@ -447,10 +447,7 @@ def by_neighbors(vectors: Floats, seed: int) -> Floats:
     Of very many some are placed first; the others begin between the nearest of those and settle.
     """
     unit = unit_rows(vectors)
-    marks = np.arange(len(vectors))
-    if len(vectors) > MARKS:
-        drawn = numpy_generator(seed, "marks").choice(len(vectors), MARKS, replace=False)
-        marks = np.sort(drawn)
+    marks = some_rows(len(vectors), MARKS, seed, "marks")
     near, distances = _neighbors(unit[marks])
     start = _plane(vectors[marks], seed)
     start = 10 * start / max(float(np.abs(start).max()), 1e-12)
