@@ -123,7 +123,7 @@ for command in (
     ["cluster", "sample.csv", "-k", "4", "-m", "kmeans", "--out", "run", "--write", "xlsx"],
     ["predict", "run", "sample.csv", "--out", "p.csv"], ["report", "run"],
     ["augment", "sample.csv", "--kind", "charswap"], ["compare", "run", "run"],
-    ["export", "run", "--to", "xlsx"], ["methods"], ["datasets"],
+    ["export", "run", "--to", "xlsx"], ["methods"],
 ):
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, (command, done.output)

@@ -501,11 +501,7 @@ def on_ray(
         alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         share = share_out(alive, workers)
         logger.info("%d workers of %d CPUs, %d GPUs", share.workers, share.cpus, share.gpus)
-        backend = RayBackend(ray, job, share)
-        try:
-            yield from backend.label(shards)
-        finally:
-            backend.stop()
+        yield from _hand_out(ray, job, shards, share)
 
 
 def share_out(nodes: Sequence[dict[str, float]], workers: int | None = None) -> Share:
@@ -537,80 +533,62 @@ def share_out(nodes: Sequence[dict[str, float]], workers: int | None = None) -> 
     return Share(workers, each)
 
 
-class RayBackend:
-    """Workers, the shards they have, and what to do when one is lost."""
-
-    def __init__(self, ray: Any, job: Job, share: Share) -> None:
-        self.ray, self.job, self.share = ray, job, share
-        self._make = ray.remote(ShardWorker).options(
-            num_cpus=share.cpus, num_gpus=share.gpus, max_restarts=0, max_task_retries=0
-        )
-        self._busy: dict[Any, tuple[Any, Shard | None]] = {}  # no shard: it loads the model
-        self._idle: list[Any] = []
-        self._failed_starts = 0
-
-    def label(self, shards: Sequence[Shard]) -> Generator[Outcome, None, None]:
-        """Hand out the shards until each has an outcome."""
-        waiting, left = deque(shards), len(shards)
-        tries: Counter[Shard] = Counter()
+def _hand_out(
+    ray: Any, job: Job, shards: Sequence[Shard], share: Share
+) -> Generator[Outcome, None, None]:
+    """Give shards to workers until each has an outcome; those of a lost worker go to others."""
+    make = ray.remote(ShardWorker).options(
+        num_cpus=share.cpus, num_gpus=share.gpus, max_restarts=0, max_task_retries=0
+    )
+    waiting, left, lost = deque(shards), len(shards), 0  # lost: workers in a row, while they load
+    tries: Counter[Shard] = Counter()
+    idle: list[Any] = []
+    busy: dict[Any, tuple[Any, Shard | None]] = {}  # no shard: it loads the model
+    try:
         while left:
-            self._fill(left)
-            while waiting and self._idle:
-                worker = self._idle.pop()
-                shard = waiting.popleft()
+            # A worker gets its first shard when it is ready: one that no machine has room for
+            # would keep it for ever.
+            for _ in range(min(share.workers, left) - len(busy) - len(idle)):
+                worker = make.remote(job)
+                busy[worker.load.remote()] = worker, None
+            while waiting and idle:
+                worker, shard = idle.pop(), waiting.popleft()
                 tries[shard] += 1
-                self._busy[worker.label.remote(shard)] = worker, shard
-            (call, *_), _ = self.ray.wait(list(self._busy), num_returns=1)
-            worker, done = self._busy.pop(call)
-            facts, error = self._answer(call, worker)
+                busy[worker.label.remote(shard)] = worker, shard
+            (call, *_), _ = ray.wait(list(busy), num_returns=1)
+            worker, done = busy.pop(call)
+            facts, error, alive = _answer(ray, call)
+            if alive:
+                idle.append(worker)
             if done is None:
-                self._count_start(error)
+                lost = 0 if error is None else lost + 1
+                if isinstance(error, CoterieError):
+                    raise error
+                if lost >= TRIES:
+                    raise CoterieError(
+                        f"--engine ray: {TRIES} workers in a row were lost while they loaded the "
+                        f"model ({_line(error)}); is coterie installed on all machines, and memory "
+                        "left?"
+                    ) from error
             elif facts is not None or isinstance(error, CoterieError) or tries[done] >= TRIES:
                 left -= 1
                 yield Outcome(done, facts, "" if error is None else _line(error), tries[done])
             else:
                 logger.warning("%s goes to another worker: %s", done.name, _line(error))
                 waiting.appendleft(done)
+    finally:
+        for worker in [*idle, *(worker for worker, _ in busy.values())]:
+            ray.kill(worker)
 
-    def stop(self) -> None:
-        """Let all workers go, also those that wait for a machine."""
-        for worker in [*self._idle, *(worker for worker, _ in self._busy.values())]:
-            self.ray.kill(worker)
-        self._idle, self._busy = [], {}
 
-    def _fill(self, left: int) -> None:
-        """As many workers as there are to be, in place of those that were lost."""
-        # A worker gets its first shard when it is ready: one that no machine has room for would
-        # keep it for ever.
-        for _ in range(min(self.share.workers, left) - len(self._busy) - len(self._idle)):
-            worker = self._make.remote(self.job)
-            self._busy[worker.load.remote()] = worker, None
-
-    def _answer(self, call: Any, worker: Any) -> tuple[Any, Exception | None]:
-        """What a worker returned, or what went wrong; it is idle if it still lives."""
-        wrong = self.ray.exceptions
-        try:
-            answer = self.ray.get(call)
-        except wrong.RayTaskError as error:  # raised in the worker, which is well
-            self._idle.append(worker)
-            return None, error.cause if isinstance(error.cause, Exception) else error
-        except wrong.RayError as error:  # the worker or its machine is gone
-            return None, error
-        self._idle.append(worker)
-        return answer, None
-
-    def _count_start(self, error: Exception | None) -> None:
-        if isinstance(error, CoterieError):
-            raise error
-        if error is None:
-            self._failed_starts = 0
-            return
-        self._failed_starts += 1
-        if self._failed_starts >= TRIES:
-            raise CoterieError(
-                f"--engine ray: {TRIES} workers in a row were lost while they loaded the model "
-                f"({_line(error)}); is coterie installed on all machines, and memory left?"
-            ) from error
+def _answer(ray: Any, call: Any) -> tuple[Any, Exception | None, bool]:
+    """What a worker returned, or what went wrong; and whether it still lives."""
+    try:
+        return ray.get(call), None, True
+    except ray.exceptions.RayTaskError as error:  # raised in the worker, which is well
+        return None, error.cause if isinstance(error.cause, Exception) else error, True
+    except ray.exceptions.RayError as error:  # the worker or its machine is gone
+        return None, error, False
 
 
 @contextmanager
