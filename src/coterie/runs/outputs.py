@@ -6,6 +6,7 @@ is replaced if it has the columns, or the mark of the page, that the same comman
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie._trust import read_json
+from coterie._validation import need
 from coterie.corpus import TextStream
 from coterie.corpus.write import partial_path, record_path, refuse_partial
 from coterie.errors import CoterieError, UsageError
@@ -154,8 +156,15 @@ def is_comparison(path: Path) -> bool:
 
 
 def _columns(path: Path) -> set[str]:
-    """Names of the columns of a table; none if it cannot be read as one."""
+    """Names of the columns of a table, from its beginning alone; none if it is no table."""
+    suffix = path.suffix.lower()
     try:
+        if suffix == ".jsonl":
+            with path.open("rb") as file:
+                return set(json.loads(file.readline(1 << 20)))
+        if suffix == ".xlsx":
+            book = need("openpyxl", "excel").load_workbook(path, read_only=True)
+            return {str(name) for name in next(book.worksheets[0].values, ())}
         return set(next(TextStream(path).tables()).column_names)
-    except (CoterieError, OSError, StopIteration):
+    except Exception:  # whatever it is, this command has not written it
         return set()
