@@ -21,6 +21,7 @@ class Page:
 
     def __init__(self, page: Any) -> None:
         self.page, self.requests, self.troubles = page, [], []
+        page.set_default_timeout(1000 * PATIENCE)
         page.on("request", lambda request: self.requests.append(request.url))
         page.on("console", lambda said: self.troubles.append(f"{said.text} {said.location}"))
         page.on("pageerror", lambda error: self.troubles.append(str(error)))

@@ -27,7 +27,7 @@ def own_share(points: np.ndarray, labels: np.ndarray) -> float:
 
 @pytest.mark.parametrize("fewest", [200, 400])
 def test_clusters_stay_together_on_the_map(fewest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "FEWEST", fewest)
+    monkeypatch.setattr(layout, "FEW_TEXTS", fewest)
     vectors, labels = blobs([120, 80, 60, 40])
     points, kind = map_texts(vectors, labels, seed=3)
     assert kind == ("neighbors" if fewest == 200 else "discs")
@@ -44,7 +44,7 @@ def test_last_digits_of_the_vectors_do_not_move_the_map(
 ) -> None:
     """Other batches change the last digits of vectors: by 4e-7 of them, seen with MiniLM."""
     monkeypatch.setattr(layout, "MARKS", marks)
-    monkeypatch.setattr(layout, "FEWEST", fewest)
+    monkeypatch.setattr(layout, "FEW_TEXTS", fewest)
     vectors, labels = blobs([240, 160, 120, 80])
     vectors[::2, 0] = vectors[1::2, 0]  # which of the two is first is for last digits to say
     vectors[5] = vectors[300]  # equal texts stay equal

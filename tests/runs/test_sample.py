@@ -142,7 +142,7 @@ LARGER = [*OPTIONS, "--max-outliers", "3%"]
 def test_all_rows_are_on_the_map_beside_their_own(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coterie.report.layout.FEWEST", 50)
+    monkeypatch.setattr("coterie.report.layout.FEW_TEXTS", 50)
     run("cluster", str(file), *LARGER, "--out", str(tmp_path / "o"), "-q")
     found, table = read(tmp_path / "o" / "map.json"), rows(tmp_path / "o" / "assignments.csv")
     assert found["layout"] == "neighbors" and "density" not in found
@@ -169,7 +169,7 @@ def test_a_stopped_run_has_the_same_map_and_the_density_of_all(
     from coterie.runs import results
 
     monkeypatch.setattr("coterie.corpus.read.FIRST_ROWS", 350)
-    monkeypatch.setattr(layout, "FEWEST", 50)
+    monkeypatch.setattr(layout, "FEW_TEXTS", 50)
     monkeypatch.setattr(layout, "POINTS", 500)
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     run("cluster", str(file), *LARGER, "--out", str(whole), "-q")

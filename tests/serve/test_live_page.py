@@ -68,9 +68,8 @@ class Live:
 
     def changed(self, act: Callable[[], object]) -> None:
         """Do something that changes the run, and wait for the page with its new state."""
-        before = self.version()
-        act()
-        self.page.until(lambda: self.version() != before)
+        with self.page.expect_event("load"):
+            act()
         self.page.until(lambda: self.version() == self.get("/version")["version"])
         self.page.until(lambda: self.page.is_visible("#live-edit"))
 

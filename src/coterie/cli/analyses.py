@@ -11,7 +11,7 @@ import typer
 from coterie._progress import say
 from coterie.cli import options
 from coterie.cli.options import option, switch
-from coterie.cli.talk import show_json, show_table
+from coterie.cli.talk import show_json, show_lines, show_table
 from coterie.errors import DataError, UsageError, counted
 
 FLOWS = 10  # groups of moved rows in the terminal; the page and --json have all
@@ -97,9 +97,7 @@ def show_comparison(found: Any) -> None:
     if len(moved) > FLOWS:
         rest = sum(flow.count for flow in moved[FLOWS:])
         typer.echo(f"{rest:>7,}  in {len(moved) - FLOWS} smaller groups")
-    typer.echo("")
-    for sentence in found.sentences():
-        typer.echo(sentence)
+    show_lines(["", *found.sentences()])
 
 
 def stability(
@@ -137,9 +135,7 @@ def stability(
         rows.append([*row, "" if c.survives else "would not survive"])
     header = ["#", "name", "seeds", "halves", "wording", "npmi", "embedding", ""]
     show_table("", header, rows, numbers=(0, 2, 3, 4, 5, 6))
-    typer.echo("")
-    for sentence in found.sentences():
-        typer.echo(visible(sentence))
+    show_lines(["", *found.sentences()])
     say(f"\npage  {run / 'report.html'}")
 
 

@@ -16,7 +16,7 @@ from coterie._progress import say
 from coterie._ranks import is_first
 from coterie.cli.names import name_after
 from coterie.cli.options import beside, option, parse_settings, read_text, without_cache
-from coterie.cli.talk import show_json, show_table
+from coterie.cli.talk import show_json, show_lines, show_table
 from coterie.errors import UsageError
 from coterie.options import PANELS, Options
 
@@ -193,14 +193,10 @@ def show_run(run: Run, *, as_json: bool) -> None:
         typer.echo("\ntopics")
         for cluster in clusters:
             topics = " | ".join(" ".join(words[:TOPIC_WORDS]) for words in cluster.topics)
-            typer.echo(f"{cluster.id:>3}  {cluster.name}: {topics}")
+            show_lines([f"{cluster.id:>3}  {cluster.name}: {topics}"])
     if levels and not themes:
-        typer.echo("\nlevels (texts)")
-        for line in tree_lines(levels, clusters):
-            typer.echo(line)
-    typer.echo("")
-    for sentence in [*run.summary, *run.remarks]:
-        typer.echo(sentence)
+        typer.echo("\nlevels (texts)\n" + "\n".join(tree_lines(levels, clusters)))
+    show_lines(["", *run.summary, *run.remarks])
     path = run.folder
     typer.echo(f"\npage   {path / 'report.html'}\ntable  {path / 'assignments.csv'}")
     typer.echo(f"model  {path / 'model'}   (new texts: coterie predict {path} FILE)")

@@ -13,7 +13,7 @@ from coterie._progress import say
 from coterie.cli import options
 from coterie.cli.analyses import show_comparison
 from coterie.cli.options import option, switch
-from coterie.cli.talk import say_header, show_json
+from coterie.cli.talk import say_header, show_json, show_lines
 from coterie.errors import UsageError, counted
 from coterie.options import read_formats, read_number
 
@@ -182,7 +182,6 @@ def update(
         coterie edit tickets.clusters --undo
     """
     from coterie.drift import read_share
-    from coterie.report.points import visible
     from coterie.runs.update import update as add_rows
 
     limit = None if fail_above is None else read_share(fail_above)
@@ -214,8 +213,7 @@ def update(
     else:
         for note in found.notes:
             say(note)
-        for sentence in found.sentences():
-            typer.echo(visible(sentence))
+        show_lines(found.sentences())
         if found.number and not found.written:
             say("nothing was written" + (" (--dry-run)" if dry_run else ""))
         elif found.number:
@@ -256,7 +254,6 @@ def edit(
         coterie edit tickets.clusters edits.yaml
         coterie edit tickets.clusters --undo
     """
-    from coterie.report.points import visible
     from coterie.runs import Run
 
     if undo == (file is not None):
@@ -272,8 +269,7 @@ def edit(
         value = {"done": found.done, "clusters": found.clusters, "written": not dry_run}
         show_json({**value, "notes": found.notes})
         return
-    for sentence in (*found.done, *found.notes):
-        typer.echo(visible(sentence))
+    show_lines([*found.done, *found.notes])
     if dry_run:
         say("nothing was written (--dry-run)")
     else:

@@ -210,6 +210,14 @@ def show_table(
     console.print(table)
 
 
+def show_lines(sentences: Iterable[str]) -> None:
+    """Sentences on stdout, in which no name or text can steer the terminal."""
+    from coterie.report.points import visible
+
+    for sentence in sentences:
+        typer.echo(visible(sentence))
+
+
 def show_json(value: object, indent: int | None = 2) -> None:
     """A value on stdout, as JSON."""
     typer.echo(json.dumps(value, ensure_ascii=False, indent=indent, default=str))

@@ -166,7 +166,7 @@ def _push(gap: Floats) -> Floats:
 POINTS = 200_000  # on the map; more would hide each other and make the page heavy
 LAID_OUT = 20_000  # texts that pull and push each other; others are placed beside them
 PER_CLUSTER = 20  # texts of a small cluster that are on the map whatever its share
-FEWEST = 200  # texts below which neighbours say too little
+FEW_TEXTS = 200  # texts below which neighbours say too little
 DIMENSIONS = 50  # principal directions that the layout looks at
 WIDE = 1_000  # numbers of a vector up to which they are found exactly
 FITTED = 5_000  # texts that they are found on
@@ -249,7 +249,7 @@ def map_texts(vectors: Floats, labels: Ints, seed: int) -> tuple[Ints, str]:
         Whole numbers from 0 to ``SIDE``. Both axes are filled; their units mean nothing.
     layout : {"neighbors", "discs"}
     """
-    varied = len(vectors) >= FEWEST and bool(np.ptp(vectors, axis=0).any())
+    varied = len(vectors) >= FEW_TEXTS and bool(np.ptp(vectors, axis=0).any())
     if not varied:
         return whole_numbers(discs(vectors, labels, seed)), "discs"
     if len(vectors) <= LAID_OUT:
