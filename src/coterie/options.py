@@ -20,6 +20,7 @@ from coterie._validation import (
     check_device,
     check_integer,
     did_you_mean,
+    need,
     one_seed,
     whole_number,
     wrong_kind,
@@ -283,10 +284,10 @@ class Options(Reading):
                 "the levels coarse to fine, such as 5,20,80."
             )
         if self.write:
-            from coterie.corpus.write import FORMATS, check_excel
+            from coterie.corpus.write import FORMATS
 
             if "xlsx" in [check_choice("write", name, FORMATS) for name in self.write]:
-                check_excel()
+                need("xlsxwriter", "excel")  # before the work begins
         if self.max_outliers is not None:
             from coterie.outliers import allowed_rows
 

@@ -132,7 +132,7 @@ def test_too_many_columns_are_refused(tmp_path: Path) -> None:
 def test_without_the_package_the_extra_is_named(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "xlsxwriter", None)
     with raises(MissingError, "is not installed", "excel"):
-        write.check_excel()
+        write_workbook(tmp_path / "a.xlsx", [])
 
 
 def test_cells_for_spreadsheets_are_guarded_and_numbers_left_alone() -> None:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -62,6 +62,8 @@ NOTE_TEXTS = {
     "boilerplate": "placeholders (such as n/a, none, test)",
     "vectors": "repeats of an earlier text with another vector; that of the first is used",
 }
+
+Columns: TypeAlias = "Mapping[str, Sequence[Any]] | pa.Table"  # new ones, by their names
 
 
 class CleanTexts(list[str]):
@@ -571,7 +573,7 @@ def _of_dataset(data: Any) -> pa.Table:
     return combine(whole, {"split": marks})
 
 
-def combine(table: pa.Table, extra: Mapping[str, Sequence[Any]] | pa.Table) -> pa.Table:
+def combine(table: pa.Table, extra: Columns) -> pa.Table:
     """The table with new columns behind its own; a name that is taken gets ``coterie_`` before."""
     if not isinstance(extra, pa.Table):
         extra = pa.table({name: pa.array(list(values)) for name, values in extra.items()})

@@ -32,7 +32,7 @@ import pyarrow as pa
 
 from coterie._files import append, atomic_path, is_locked, open_own, take_lock
 from coterie._validation import need
-from coterie.corpus.corpus import CHUNK_ROWS, cell_values, combine, value_to_text
+from coterie.corpus.corpus import CHUNK_ROWS, Columns, cell_values, combine, value_to_text
 from coterie.corpus.jsonlines import RAW, to_json, try_json
 from coterie.errors import DataError, UsageError
 
@@ -61,12 +61,8 @@ RESULT_TYPES = {
 LEVEL_NUMBER = re.compile(r"level_\d+|theme")
 BLOCK = 1 << 20  # bytes read at a time
 
-Columns = Mapping[str, Sequence[Any]]
 
-
-def write_rows(
-    path: Path, table: pa.Table, extra: Mapping[str, Sequence[Any]] | pa.Table
-) -> list[str]:
+def write_rows(path: Path, table: pa.Table, extra: Columns) -> list[str]:
     """Write a table with further columns as CSV, TSV, JSON lines, Parquet or Excel, by the suffix.
 
     A new column whose name the input already uses is written as ``coterie_<name>``. Texts are
@@ -109,12 +105,7 @@ def table_rows(table: pa.Table | pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
 
 
 def write_stream(
-    file: TextIO,
-    table: pa.Table,
-    extra: Mapping[str, Sequence[Any]] | pa.Table,
-    format: str,
-    *,
-    header: bool = True,
+    file: TextIO, table: pa.Table, extra: Columns, format: str, *, header: bool = True
 ) -> None:
     """Write a table with further columns to an open text file, row by row."""
     whole = combine(table, extra)
@@ -196,11 +187,6 @@ class ExcelLosses:
                 f"sheets '{name} 2' and on."
             )
         return out
-
-
-def check_excel() -> None:
-    """Reject early where the package that writes workbooks is not installed."""
-    need("xlsxwriter", "excel")
 
 
 def write_workbook(path: Path, sheets: Sequence[Sheet]) -> list[str]:
