@@ -272,7 +272,7 @@ def renamed(
     levels: Sequence[Mapping[int, Cluster]] = (),
     said: Mapping[int, Cluster] = MappingProxyType({}),
 ) -> Clustering:
-    """The same clustering with other names, in the table and on the levels, too.
+    """The same clustering with other names. Changes clusters, hierarchy and table.
 
     Parameters
     ----------

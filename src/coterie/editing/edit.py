@@ -176,7 +176,7 @@ def _edit_model(model: TextClusterer, wanted: Sequence[Edit], texts: Any) -> Tex
 def take_edits(run: Clustering, draft: Draft) -> Clustering:
     """The run with the edits of a draft; what else changed by them is added to its notes.
 
-    Where no row has moved, only names change, and the model is not loaded.
+    Changes facts, and all else if a row has moved; else names alone, and the model is not loaded.
     """
     before = run.facts.get("editing", {})
     editing = {**before, "edits": before.get("edits", 0) + len(draft.done), **draft.facts}

@@ -219,7 +219,7 @@ def take_names(
     levels: Sequence[Mapping[int, Cluster]],
     said: Mapping[int, Cluster],
 ) -> Clustering:
-    """The run with other names; the facts say which were its own.
+    """The run with other names. Changes clusters, hierarchy, table, and facts: which were its own.
 
     Parameters
     ----------

@@ -704,7 +704,7 @@ class AddedRows:
 
     @property
     def clustering(self) -> Clustering:
-        """The run with the new rows."""
+        """The run with the new rows. Changes all parts."""
         run, saved = self.run, self.run.map
         if saved is not None:
             odd = self.outliers if run.marks else None
