@@ -16,28 +16,28 @@ from coterie.errors import DataError, UsageError
 class Kind(NamedTuple):
     """How a kind of file is recognised: by suffixes, or by the bytes that all of them begin with.
 
-    Files with such a ``mark`` are no text, and are read from any place in them.
+    Files with such ``marks`` are no text, and are read from any place in them.
     """
 
     name: str
     suffixes: tuple[str, ...]
-    mark: bytes = b""
+    marks: tuple[bytes, ...] = ()
 
 
+ARROW_STREAM = b"\xff\xff\xff\xff"  # a file says ARROW1
 KINDS = {
     "csv": Kind("a CSV", (".csv",)),
     "tsv": Kind("a TSV", (".tsv", ".tab")),
     "jsonl": Kind("a JSON lines", (".jsonl", ".ndjson", ".json")),
-    "parquet": Kind("a Parquet", (".parquet", ".pq"), b"PAR1"),
-    "arrow": Kind("an Arrow", (".arrow", ".feather", ".ipc", ".arrows"), b"ARROW1"),
-    "xlsx": Kind("an Excel", (".xlsx", ".xlsm"), b"PK\x03\x04"),
-    "sqlite": Kind("an SQLite", (".db", ".sqlite", ".sqlite3"), b"SQLite format 3\0"),
+    "parquet": Kind("a Parquet", (".parquet", ".pq"), (b"PAR1",)),
+    "arrow": Kind("an Arrow", (".arrow", ".feather", ".ipc", ".arrows"), (b"ARROW1", ARROW_STREAM)),
+    "xlsx": Kind("an Excel", (".xlsx", ".xlsm"), (b"PK\x03\x04",)),
+    "sqlite": Kind("an SQLite", (".db", ".sqlite", ".sqlite3"), (b"SQLite format 3\0",)),
     "txt": Kind("a plain text", (".txt", ".text")),
 }
 FORMATS = ("auto", *KINDS)
 SUFFIXES = {suffix: format for format, kind in KINDS.items() for suffix in kind.suffixes}
 PACKED = (".gz", ".bz2", ".xz", ".zst")
-ARROW_STREAM = b"\xff\xff\xff\xff"  # what an Arrow stream begins with; a file says ARROW1
 UNPACK = "unpack it and give the file inside"
 EXCEL = "save it as .xlsx or as CSV (UTF-8) in the spreadsheet program and give that file"
 EXPORT = "save its texts as a text file and give that file"
@@ -70,7 +70,7 @@ def check_content(source: Source, head: bytes, format: str = "auto") -> None:
     found = next((NO_TABLES[mark] for mark in NO_TABLES if head.startswith(mark)), None)
     if format == "auto" and head.lstrip()[:20].lower().startswith(PAGES):
         found = PAGE
-    if head.startswith(KINDS["xlsx"].mark):
+    if head.startswith(KINDS["xlsx"].marks):
         source.take()  # it is read from any place
         with source.open_anywhere() as file:
             size = file.seek(0, io.SEEK_END)
@@ -99,8 +99,7 @@ def find_format(source: Source, head: bytes, asked: str, *, columns: bool) -> tu
     ``head`` are its first bytes, ``asked`` is "auto" to find it, and ``columns`` says whether the
     caller expects some.
     """
-    marked = next((f for f, kind in KINDS.items() if kind.mark and head.startswith(kind.mark)), "")
-    marked = marked or ("arrow" if head.startswith(ARROW_STREAM) else "")
+    marked = next((f for f, kind in KINDS.items() if head.startswith(kind.marks)), "")
     if asked != "auto":
         if marked and asked != marked:
             raise UsageError(f"`format` {asked}: {source.name} is {KINDS[marked].name} file.")
@@ -143,7 +142,7 @@ def _format_of_text(head: bytes, named: str) -> str:
     """What a text file is if its name is wrong, such as JSON lines named as CSV; else nothing."""
     line, ended, _ = head.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
     text = line.decode("utf-8", "replace").strip()
-    binary = bool(KINDS[named].mark) if named else False
+    binary = bool(KINDS[named].marks) if named else False
     if binary and (b"\0" in head or "\ufffd" in text[:-1]):
         return ""  # damaged, and no text
     if (named in ("csv", "tsv") and ended) or binary:

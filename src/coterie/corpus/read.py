@@ -91,7 +91,7 @@ class TextStream:
         columns = bool(self._wanted or header)
         self.format, said = find_format(self.source, head, format, columns=columns)
         self.notes = (DataNote("format", 0, (), said),) if said else ()
-        if KINDS[self.format].mark:
+        if KINDS[self.format].marks:
             self.source.take()  # it is read from any place
         self._kinds: Kinds = {}  # of the columns of a JSON file, once it was read
         self._quoted: bool | None = None  # whether the cells of a TSV file are, once it was read
@@ -157,7 +157,7 @@ class TextStream:
         if self.source.parts:
             parts = (part for part in self.source.parts if part.head())
             return sum(TextStream(part, format=self.format).most_rows() for part in parts)
-        if KINDS[self.format].mark:
+        if KINDS[self.format].marks:
             return count_rows(self.source, self.format)
         return self.source.count_lines()
 
@@ -228,7 +228,7 @@ class TextStream:
         return DataError(f"{self.source.name} is empty; give a file with texts.")
 
     def _is_blank(self) -> bool:
-        if KINDS[self.format].mark or self.source.is_pipe:
+        if KINDS[self.format].marks or self.source.is_pipe:
             return not self.source.head().strip() and not self.source.is_pipe
         return not any(text.strip() for text in self.source.texts(self.encoding))
 

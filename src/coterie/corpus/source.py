@@ -16,6 +16,7 @@ import lzma
 import os
 import queue
 import select
+import shutil
 import stat
 import sys
 import tempfile
@@ -162,17 +163,17 @@ class Source:
         """Read a pipe to its end, so that it can be read again and from any place."""
         if self._pipe is None:
             return
-        self._data, stream, self._pipe = self._pipe.read(PIPE_MEMORY), self._pipe, None
-        if len(self._data) < PIPE_MEMORY:
+        stream, self._pipe = self._pipe, None
+        data = stream.read(PIPE_MEMORY)
+        if len(data) < PIPE_MEMORY:
+            self._data = data
             return
         number, name = tempfile.mkstemp(prefix="coterie-", suffix=".input")
         self._path = Path(name)
         weakref.finalize(self, self._path.unlink, missing_ok=True)
-        block, self._data = self._data, None
         with os.fdopen(number, "wb") as file:
-            while block:
-                file.write(block)
-                block = stream.read(BLOCK)
+            file.write(data)
+            shutil.copyfileobj(stream, file, BLOCK)
 
     def waiting(self) -> bool:
         """Whether the next bytes would have to be waited for."""
