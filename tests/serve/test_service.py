@@ -276,7 +276,7 @@ def test_a_dry_run_writes_nothing(start: Callable[..., Any], folder: Path) -> No
         ({"edits": [{"mrege": [0, 1]}]}, 422, "edit.one_kind"),
         ({"edits": []}, 422, "edit.no_edits"),
         ({"edits": "/etc/passwd"}, 422, "serve.edits_are_a_list"),
-        ({"edits": [{"rename": {"0": "x" * 200}}]}, 422, "data"),
+        ({"edits": [{"rename": {"0": "x" * 200}}]}, 422, "edit.bad_name_length"),
         ({"edits": [{"merge": [0, 1]}], "undo": True}, 422, "serve.edits_or_undo"),
         ({"undo": True, "dry_run": True}, 422, "serve.edits_or_undo"),
         ({"undo": "yes"}, 422, "serve.bad_value"),

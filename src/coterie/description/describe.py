@@ -446,7 +446,7 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     codes = check_whole_numbers("labels", labels)
     if vectors is not None:
         vectors = check_vectors("vectors", vectors)
-    p = None if probabilities is None else np.asarray(probabilities)
+    p = None if probabilities is None else check_vectors("probabilities", probabilities)
     per_text = {"labels": codes, "vectors": vectors, "probabilities": p, "dates": dates}
     _check_lengths(texts, {**per_text, "parts": parts and parts[0], **(columns or {})})
     k = int(codes.max(initial=-1)) + 1
