@@ -70,7 +70,10 @@ class SentenceEncoder(Encoder):
             model.pooling = model.pooling if pooling == "auto" else pooling
             normalized, self.dim = model.normalized, model.dim
         else:
-            normalized, self.dim = _check_modules(model, pooling), _dimension(model)
+            normalized = _check_modules(model, pooling)
+            width = "get_embedding_dimension"  # as it is called since sentence-transformers 6
+            width = width if hasattr(model, width) else "get_sentence_embedding_dimension"
+            self.dim = int(getattr(model, width)())
         self._modules["model"] = model
         self.normalize = normalized if normalize is None else normalize
         self.max_length = max_length
@@ -358,13 +361,6 @@ def without_bars() -> Iterator[None]:
 
 def _config(model: Any) -> Any:
     return model[0].auto_model.config
-
-
-def _dimension(model: Any) -> int:
-    for name in ("get_embedding_dimension", "get_sentence_embedding_dimension"):
-        if hasattr(model, name):  # renamed in sentence-transformers 6
-            return int(getattr(model, name)())
-    raise UsageError("the encoder does not report the width of its vectors.")
 
 
 def _check_modules(model: Any, pooling: str) -> bool:
