@@ -8,7 +8,6 @@ numbers, saved as safetensors and JSON.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -18,11 +17,9 @@ import torch
 from coterie._types import Floats, Ints
 from coterie.neighbors import similarity_blocks, unit_rows
 
-T = TypeVar("T")
 Self = TypeVar("Self", bound="ArrayAssigner")
-Key = tuple[tuple[int, ...], bytes]
 CALIBRATED = 5_000  # rows that the scale of a linear head is found on
-FEWEST_ROWS = 1_000  # of an array whose digest is worth the time
+FEWEST_ROWS = 1_000  # of vectors whose distances are worth keeping
 
 
 class Assigner(Protocol):
@@ -82,50 +79,8 @@ class CenterAssigner(ArrayAssigner):
         return unit_rows(vectors) if self.normalize else vectors
 
 
-class LastResult:
-    """Keeps one result for one array, known by its content.
-
-    Examples
-    --------
-    >>> seen, x = LastResult(), np.ones((1000, 2), dtype=np.float32)
-    >>> seen(x, lambda: "made"), seen(x.copy(), lambda: "made again"), seen(2 * x, lambda: "other")
-    ('made', 'made', 'other')
-    """
-
-    def __init__(self) -> None:
-        self._key: Key | None = None
-        self._kept: Any = None
-
-    def __call__(self, x: Floats, make: Callable[[], T]) -> T:
-        """What ``make`` gave when it was called for this array, or gives now."""
-        key = _key(x)
-        if key is None:
-            return make()
-        if key != self._key:
-            self._key = None  # nothing is kept while it is made: it may fail
-            self._kept = make()
-            self._key = key
-        kept: T = self._kept
-        return kept
-
-    def of(self, x: Floats) -> Any:
-        """What is kept for this array, None if nothing is."""
-        return self._kept if self._key is not None and _key(x) == self._key else None
-
-    def mapped(self, change: Callable[[Any], Any]) -> LastResult:
-        """Another that keeps what ``change`` makes of the result, for the same array."""
-        out = LastResult()
-        if self._key is not None:
-            out._key, out._kept = self._key, change(self._kept)
-        return out
-
-
-def _key(x: Floats) -> Key | None:
-    """Shape and digest of an array; None if it is too small to be worth it."""
-    if len(x) < FEWEST_ROWS:
-        return None
-    data = np.ascontiguousarray(x)
-    return data.shape, hashlib.blake2b(data.view(np.uint8).reshape(-1).data).digest()
+def _digest(x: Floats) -> bytes:
+    return hashlib.blake2b(np.ascontiguousarray(x).view(np.uint8).reshape(-1).data).digest()
 
 
 @dataclass(frozen=True)
@@ -140,7 +95,8 @@ class NeighborAssigner(ArrayAssigner):
     vectors: Floats
     labels: Ints
     scale: float = 1.0
-    seen: LastResult = field(default_factory=LastResult, repr=False, compare=False)
+    # Distances of the vectors that were last asked for, by their digest.
+    seen: dict[bytes, tuple[Floats, Ints]] = field(default_factory=dict, repr=False, compare=False)
 
     def logits(self, vectors: Floats) -> Floats:
         distances, itself = self.distances(vectors)
@@ -158,7 +114,15 @@ class NeighborAssigner(ArrayAssigner):
         The first, of shape (n, k), is infinite for the cluster of a training text that has no other
         member; the second, of shape (n,), is -1 for a vector that is none of the training.
         """
-        return self.seen(vectors, lambda: self._distances(vectors))
+        if len(vectors) < FEWEST_ROWS:
+            return self._distances(vectors)
+        key = _digest(vectors)
+        found = self.seen.get(key)
+        if found is None:
+            found = self._distances(vectors)
+            self.seen.clear()
+            self.seen[key] = found
+        return found
 
     def _distances(self, vectors: Floats) -> tuple[Floats, Ints]:
         order = np.argsort(self.labels, kind="stable")
@@ -180,7 +144,7 @@ class NeighborAssigner(ArrayAssigner):
 
         A text that is alone in its cluster has no other to be found by, and is not asked.
         """
-        kept = self.seen.of(self.vectors)
+        kept = self.seen.get(_digest(self.vectors)) if self.seen else None
         distances = kept[0][rows] if kept else self._distances(self.vectors[rows])[0]
         asked = np.isfinite(distances).all(axis=1)
         if not asked.any():
@@ -189,7 +153,7 @@ class NeighborAssigner(ArrayAssigner):
         return replace(self, scale=scale_for(distances[asked], right.mean()), seen=self.seen)
 
     def reordered(self, order: Ints) -> NeighborAssigner:
-        seen = self.seen.mapped(lambda kept: (kept[0][:, order], kept[1]))
+        seen = {key: (distances[:, order], own) for key, (distances, own) in self.seen.items()}
         return replace(self, labels=np.argsort(order)[self.labels], seen=seen)
 
 
