@@ -22,6 +22,7 @@ from coterie import runs
 from coterie.corpus import TextStream
 from coterie.editing import undo
 from coterie.errors import CoterieError
+from coterie.hierarchy import describe_levels, nest
 from endpoint_server import EndpointServer
 
 TEXTS = ["red apple", "ripe apple", "fast car", "old car", "loud song", "new song"]
@@ -35,6 +36,9 @@ HANDED_ON: dict[str, Callable[..., Any]] = {
 OWN = {"run", "source"}
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "undo": undo,
+    "nest": nest,
+    "describe_levels": describe_levels,
+    "TwoStep.load": coterie.TwoStep.load,
     **{name: getattr(runs, name) for name in ("update", "stability", "timeline")},
     **{
         name: getattr(coterie, name)
@@ -95,6 +99,7 @@ def fitting(finished: Path, tmp_path: Path, address: str, monkeypatch) -> dict[s
         "cluster.encoder": "tfidf", "save.folder": tmp_path / "new",
         "export_run.out": tmp_path / "new", "export.out": tmp_path / "new",
         "choose_n_clusters.encoder": "tfidf",
+        "describe_levels.levels": nest(vectors, LABELS, levels=[2]),
         "Run.column.name": "text",
     }  # fmt: skip
 
