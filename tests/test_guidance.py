@@ -7,7 +7,7 @@ import pytest
 
 from coterie import SCCL, Auto, TwoStep
 from coterie.errors import DataError, UsageError
-from coterie.guidance import Guidance, Known, read_labels
+from coterie.guidance import Guidance, TextGuidance, read_labels
 from said import raises, says
 
 FRUIT = ["red apple", "green apple", "ripe apple", "apple tart"]
@@ -23,7 +23,7 @@ def make(method, n_clusters=3, **parameters):
     return method(n_clusters, encoder="tfidf", random_state=0, **parameters)
 
 
-def on_rows(guidance: Guidance | None) -> Known:
+def on_rows(guidance: Guidance | None) -> TextGuidance:
     """About rows that all have different texts."""
     assert guidance is not None
     return guidance.on_texts(np.arange(guidance.n), guidance.n)

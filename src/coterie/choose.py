@@ -44,7 +44,7 @@ from coterie.neighbors import nearest_rows, unit_rows
 
 SAMPLE = 3_000  # texts that are looked at
 LARGEST = 250  # clusters
-FEWEST = 5  # texts per cluster
+TEXTS_PER_CLUSTER = 5  # at least
 # log K = intercept + slope * log(effective dimension) + slope * log(texts), fitted on the
 # development sets and on parts of them (``coterie-bench fit-number``).
 COEFFICIENTS = 2.162, 2.085, -0.508
@@ -129,7 +129,7 @@ def choose_n_clusters(  # noqa: PLR0913 - two are one
     drawn = resolve_seed(one_seed(seed, random_state))
     vectors, kind = _prepare(X, encoder, drawn, embeddings)
     n = len(vectors)
-    largest = min(largest or LARGEST, n // FEWEST)
+    largest = min(largest or LARGEST, n // TEXTS_PER_CLUSTER)
     if largest < 2:
         return Choice(1, 1, 1, [], f"There are only {n} different texts: one cluster.")
     progress = progress or Progress()

@@ -107,7 +107,7 @@ class Guidance:
         """What a message calls a row."""
         return str(row if self.ids is None else self.ids[row])
 
-    def on_texts(self, places: Ints, n_texts: int) -> Known:
+    def on_texts(self, places: Ints, n_texts: int) -> TextGuidance:
         """The same about different texts; contradictions are rejected.
 
         Parameters
@@ -151,7 +151,7 @@ class Guidance:
             tuple(sorted((int(groups[places[a]]), int(groups[places[b]])))) for a, b in self.apart
         }
         apart = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-        return Known(self.names, labels, groups, apart, np.full(n_texts, -1, dtype=np.int64))
+        return TextGuidance(self.names, labels, groups, apart, np.full(n_texts, -1, dtype=np.int64))
 
     def _named(self) -> set[int]:
         """Rows that the guidance is about."""
@@ -188,7 +188,7 @@ class Guidance:
 
 
 @dataclass(frozen=True)
-class Known:
+class TextGuidance:
     """Guidance about different texts: what the methods work with.
 
     Attributes
@@ -219,13 +219,13 @@ class Known:
         """How many classes are known by name."""
         return len(self.names)
 
-    def part(self, kept: Bools) -> Known:
+    def part(self, kept: Bools) -> TextGuidance:
         """The same about some of the texts."""
         return replace(
             self, labels=self.labels[kept], groups=self.groups[kept], hints=self.hints[kept]
         )
 
-    def with_hints(self, hints: Ints) -> Known:
+    def with_hints(self, hints: Ints) -> TextGuidance:
         """The same with texts that seem to fit the themes; themes without any text are left out."""
         used = np.union1d(hints[hints >= 0], self.labels[self.labels >= 0])
         place = np.full(len(self.names) + 1, -1, dtype=np.int64)  # the last is for no class

@@ -44,7 +44,7 @@ USUAL = 0.5  # score of the median text; lower ones are never marked
 USUALLY = {0.1: -1.2816, 0.8: 0.8416}  # quantiles that tell what is usual, in standard deviations
 EXCESS = 0.9  # texts beyond a limit that the usual distances explain, as a share of those there
 NARROWEST = 0.01  # standard deviation of usual distances, at least, as a share of the median
-MOST = 0.5  # largest share of outliers that may be asked for
+LARGEST_SHARE = 0.5  # largest share of outliers that may be asked for
 ROOM = 1e-4  # above a text's own score, for the last digits of its vector
 
 
@@ -326,7 +326,7 @@ def allowed_rows(max_outliers: float | str, n: int, name: str = "max_outliers") 
             f"{max_outliers!r}."
         ) from error
     count = int(number) if rows else floor(share * n + 1e-9)
-    if (not rows and share > MOST) or (n and count > MOST * n):
+    if (not rows and share > LARGEST_SHARE) or (n and count > LARGEST_SHARE * n):
         raise UsageError(
             f"{name}: {max_outliers} would allow more than half of the texts to be outliers; ask "
             "for 50% at most."

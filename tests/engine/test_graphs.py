@@ -12,7 +12,7 @@ import torch
 from coterie import AECL, DECCRL, SCCL, ClusterBERT
 from coterie.engine import OPTIMIZATIONS
 from coterie.engine.data import Batch
-from coterie.engine.graphs import MOST, Recorder, no_collection, shapes
+from coterie.engine.graphs import MAX_GRAPHS, Recorder, no_collection, shapes
 
 WITHOUT = [name for name in OPTIMIZATIONS if name != "graphs"]
 TRAINED = {
@@ -120,7 +120,7 @@ def test_common_shapes_are_recorded_and_rare_ones_are_not() -> None:
         assert values.tolist() == [expected] * 4
     assert [key[0][1] for key in recorder.recorded] == [(5,)]
     assert recorder.seen.total() < 8
-    assert len(recorder.recorded) < MOST
+    assert len(recorder.recorded) < MAX_GRAPHS
 
 
 @pytest.mark.gpu

@@ -201,7 +201,7 @@ def test_a_weaker_penalty_keeps_small_clusters() -> None:
 
 def test_more_texts_than_are_clustered(corpus, monkeypatch) -> None:
     texts, truth = corpus
-    monkeypatch.setattr(auto, "MOST", {"quick": 200, "standard": 200, "best": 200})
+    monkeypatch.setattr(auto, "CLUSTERED", {"quick": 200, "standard": 200, "best": 200})
     monkeypatch.setattr(auto, "PER_CLUSTER", 10)
     model = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
     assert len(model.labels_) == len(texts) and len(np.unique(model.labels_)) == 6

@@ -47,7 +47,7 @@ from coterie.choose import Choice
 from coterie.encoders import AUTO, DEFAULT, Encoder, Pooling, Reading, load_encoder, look
 from coterie.encoders.load import Loaders
 from coterie.engine import History, Optimization, Stage
-from coterie.guidance import Known
+from coterie.guidance import TextGuidance
 from coterie.guided import class_factor, class_metric, examples, seeded_kmeans
 from coterie.neighbors import unit_rows
 
@@ -107,7 +107,9 @@ class FittedAttributes:
     corrected_rows_: dict[int, int]  # of the training texts
     classes_: tuple[str, ...]
     empty_classes_: tuple[str, ...]
-    _known: Known | None = None  # labels and constraints of the texts that are being clustered
+    _known: TextGuidance | None = (
+        None  # labels and constraints of the texts that are being clustered
+    )
     net_: nn.Module | None
     seed_: int
     _found_k: int  # for n_clusters="auto"
@@ -305,36 +307,21 @@ class ClustererCore(FittedAttributes, BaseEstimator, metaclass=Seeded):
 def kmeans_assigner(
     model: ClustererCore, vectors: Floats, weights: Floats, seed: int, *, spherical: bool = False
 ) -> CenterAssigner:
-    """K-means on the model's device; with labels or constraints, seeded k-means."""
-    known = model._known
+    """K-means on the model's device.
+
+    With labels or constraints it is seeded: labelled texts stay with their class, and texts that
+    must be together move together.
+    """
+    x, known, seeds, k = vectors, model._known, None, model._k
     if known is not None and len(known.labels) == len(vectors):
-        return _seeded_assigner(model, known, vectors, weights, seed, spherical=spherical)
-    kmeans = KMeans(n_clusters=model._k, seed=seed, n_init=model.n_init, spherical=spherical)
-    found = kmeans(torch.from_numpy(vectors).to(check_device(model.device)), weights)
-    return CenterAssigner(found.centers, normalize=spherical)
-
-
-def _seeded_assigner(
-    model: ClustererCore,
-    known: Known,
-    vectors: Floats,
-    weights: Floats,
-    seed: int,
-    *,
-    spherical: bool,
-) -> CenterAssigner:
-    """Labelled texts stay with their class, and texts that must be together move together."""
-    x = known.pooled(vectors, weights)
-    if spherical:
-        x = unit_rows(x)
-    seeds, k, n_init = known.seeds(model._k), model._k, model.n_init
-    kmeans = KMeans(n_clusters=k, seed=seed, n_init=n_init, spherical=spherical)
+        x, seeds = known.pooled(vectors, weights), known.seeds(k)
+        x = unit_rows(x) if spherical else x
+    kmeans = KMeans(n_clusters=k, seed=seed, n_init=model.n_init, spherical=spherical)
     found = kmeans(torch.from_numpy(x).to(check_device(model.device)), weights)
     centers = found.centers
-    if (seeds >= 0).any():
-        start = found.labels
+    if seeds is not None and (seeds >= 0).any():
         _, centers = seeded_kmeans(
-            x, k, weights, seeds, seed, n_init=n_init, factor=1.0, found=start
+            x, k, weights, seeds, seed, n_init=model.n_init, factor=1.0, found=found.labels
         )
     return CenterAssigner(centers, normalize=spherical)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from coterie.description.describe import DescribeOptions
 
-ROWS = 12  # clusters that a notebook shows
+NOTEBOOK_ROWS = 12  # clusters that a notebook shows
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ def summary_html(model: DisplayMixin) -> str:
     found = model.probabilities_.max(axis=1)
     sizes = np.bincount(labels[placed])
     rows = []
-    for i in np.argsort(-sizes, kind="stable")[:ROWS]:
+    for i in np.argsort(-sizes, kind="stable")[:NOTEBOOK_ROWS]:
         if sizes[i]:
             share, mean = sizes[i] / placed.sum(), found[labels == i].mean()
             rows.append([str(i), f"{sizes[i]:,}", f"{100 * share:.1f}%", f"{mean:.2f}"])

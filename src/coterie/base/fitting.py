@@ -60,7 +60,7 @@ from coterie.engine import (
 )
 from coterie.engine.parallel import encode_all
 from coterie.errors import DataError, TrainingError, UsageError, counted
-from coterie.guidance import Guidance, Known
+from coterie.guidance import Guidance, TextGuidance
 from coterie.guided import theme_hints
 from coterie.neighbors import unit_rows
 
@@ -191,7 +191,7 @@ class Fitting:
             )
             warnings.warn(str(more), stacklevel=5)
 
-    def find_themes(self) -> Known | None:
+    def find_themes(self) -> TextGuidance | None:
         """What is known about the texts, also which of them seem to fit the themes."""
         known, guidance = self.known, self.guidance
         if known is None or guidance is None or not guidance.themes or self._themes_found:
@@ -260,7 +260,7 @@ class Fitting:
 
     def _guided(
         self, guide: Callable[[int], Guidance | None]
-    ) -> tuple[Guidance | None, Known | None]:
+    ) -> tuple[Guidance | None, TextGuidance | None]:
         """What is known about the rows, and about the different texts."""
         guidance = guide(self.inputs.n_rows)
         if guidance is None:
@@ -466,7 +466,7 @@ class Fitting:
         model.seconds_ = self.seconds
         model._after_fit(net, order)
 
-    def _keep_guidance(self, known: Known, vectors: Floats) -> None:
+    def _keep_guidance(self, known: TextGuidance, vectors: Floats) -> None:
         """Put texts where labels and constraints want them; they count as corrected by a person."""
         model, inputs = self.model, self.inputs
         model.classes_, model.empty_classes_ = known.names, known.empty

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 WARM = 3  # plain steps before the first recording: they make the optimiser's moments
 OFTEN = 2  # plain steps of a shape before it is recorded; rare shapes stay plain
-MOST = 24  # graphs held at once
+MAX_GRAPHS = 24  # graphs held at once
 
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -74,7 +74,7 @@ class Recorder:
 
     def _due(self, key: Shapes) -> bool:
         enough = self.seen.total() >= WARM and self.seen[key] >= OFTEN
-        return enough and not self.broken and len(self.recorded) < MOST
+        return enough and not self.broken and len(self.recorded) < MAX_GRAPHS
 
     def _record(self, batch: Batch) -> Recorded | None:
         """Record the step for batches of this shape; nothing is computed yet."""

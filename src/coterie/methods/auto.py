@@ -75,7 +75,7 @@ from coterie.outliers import NEIGHBORS
 
 log = logging.getLogger(__name__)
 Effort = Literal["quick", "standard", "best"]
-MOST = {"quick": 10_000, "standard": 10_000, "best": 60_000}  # texts that are clustered
+CLUSTERED = {"quick": 10_000, "standard": 10_000, "best": 60_000}  # texts that are clustered
 PER_CLUSTER, CEILING = 75, 25_000  # but at least so many per cluster, up to this
 RUNS = {"quick": 6, "standard": 20, "best": 40}  # of k-means that are combined
 PENALTIES = 1.0, 0.1, 0.01  # of the classifier, tried in turn
@@ -241,7 +241,7 @@ class Auto(WeightedClusterer):
     def n_fitted(self, n: int, n_clusters: int) -> int:
         """How many of ``n`` different texts are clustered; the others are classified."""
         least = min(PER_CLUSTER * n_clusters, CEILING)
-        return min(n, max(MOST[self.effort], least, n_clusters))
+        return min(n, max(CLUSTERED[self.effort], least, n_clusters))
 
     def remarks(self) -> list[str]:
         choice = self.choice_

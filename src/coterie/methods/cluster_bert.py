@@ -63,7 +63,7 @@ LAYOUT = (  # what a layer must have
 CLIP = 1.0  # largest gradient norm
 FLOOR = 1e-6  # smallest cluster size in a target, as a share of the mean size
 CONFIDENCE = 0.5  # mean top probability of a head that starts from k-means
-ROWS = 5000  # texts that this probability is measured on
+MEASURED = 5000  # texts that this probability is measured on
 
 
 def survivors(present: Tensor, ratio: float) -> Tensor:
@@ -655,7 +655,7 @@ class ClusterBERT(TunedClusterer):
         if self.head_start == "random":
             net.head.reset_parameters()
         else:
-            some = points[:: -(-len(points) // ROWS)]
+            some = points[:: -(-len(points) // MEASURED)]
             put_centers(net.head, assigner.centers, assigner.calibrated(some, CONFIDENCE).scale)
 
     def _kmeans(self, vectors: Floats, seed: int) -> tuple[CenterAssigner, Ints]:

@@ -249,7 +249,7 @@ def test_gradient_is_right() -> None:
 TINY = {"epochs": 40, "lr": 1e-2, "code_dim": 24, "winners": 8, "random_state": 0}
 
 
-class Kept(KATE):
+class KeepsNet(KATE):
     """Keeps the network of the training."""
 
     def _build_pretraining_network(self, encoder, facts) -> KATENet:
@@ -259,7 +259,7 @@ class Kept(KATE):
 
 def test_the_loss_equals_its_loop(topics) -> None:
     texts = topics[0][:9]
-    model = Kept(3, **TINY).fit(texts)
+    model = KeepsNet(3, **TINY).fit(texts)
     net = model.net
     items, rows = model.encoder_.prepare(texts)
 

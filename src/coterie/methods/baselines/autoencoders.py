@@ -39,7 +39,7 @@ from coterie.words import Source, width_of
 HIDDEN = (500, 500, 2000)  # of DEC, and of all that followed it
 AE_FEWEST, AE_MOST = 500, 3000  # batches of the autoencoder where nothing is given
 AE_EPOCHS = 100
-EPOCHS, MOST = 100, 8000  # where the number of steps is not given
+EPOCHS, MAX_STEPS = 100, 8000  # where the number of steps is not given
 
 
 def reconstruction_error(
@@ -271,7 +271,7 @@ class DECClusterer(AutoencoderClusterer):
     def _training_stages(self, context: TrainingContext) -> list[Stage]:
         steps = self.steps
         if steps is None:
-            steps = min(MOST, steps_for(EPOCHS, context.n, self.batch_size))
+            steps = min(MAX_STEPS, steps_for(EPOCHS, context.n, self.batch_size))
         if steps == 0:
             return []
         return [

@@ -38,7 +38,7 @@ from coterie.neighbors import top_k
 CANDIDATES = 1 << 24  # pairs looked at in all; rows give their nearest where all are too many
 Merge = tuple[float, int, int]  # similarity, the row that stands for a cluster, and the one gone
 log = logging.getLogger(__name__)
-LEAST, MOST, APART = 70, 85, 5  # per cent of an equal cluster to train on; step between rounds
+LOWEST, HIGHEST, APART = 70, 85, 5  # per cent of an equal cluster to train on; step between rounds
 OUTLIERS = 0.1  # share of outliers in each cluster
 TREES = 100
 FEW = 10  # texts below which a tenth of a cluster is none
@@ -253,7 +253,7 @@ def limits(rounds: int, seed: int) -> list[int]:
     A draw closer than 5 to the one before is moved by 5 away from it.
     """
     out: list[int] = []
-    for draw in numpy_generator(seed, "limits").integers(LEAST, MOST + 1, rounds).tolist():
+    for draw in numpy_generator(seed, "limits").integers(LOWEST, HIGHEST + 1, rounds).tolist():
         if out and abs(draw - out[-1]) < APART:
             draw += APART if draw >= out[-1] else -APART
         out.append(draw)

@@ -44,7 +44,7 @@ DENSE = 400  # rows up to which all eigenvectors are found at once
 RANK = 100  # singular directions that locality preserving indexing works in
 Code = Literal["lpi", "le", "lsa", "mean"]
 MAX_WORDS = 20_000  # different words with a vector of their own, and counted for the bits
-EPOCHS, FEWEST = 10, 500  # of the training where nothing is given
+EPOCHS, MIN_STEPS = 10, 500  # of the training where nothing is given
 
 
 def bits_at_median(x: Floats) -> Floats:
@@ -446,6 +446,6 @@ class STCC(TextClusterer):
     def _pretraining_stages(self, context: TrainingContext) -> list[Stage]:
         steps = self.steps
         if steps is None:
-            steps = max(FEWEST, steps_for(EPOCHS, context.n, self.batch_size))
+            steps = max(MIN_STEPS, steps_for(EPOCHS, context.n, self.batch_size))
         rates = {"encoder": self.lr, "output": self.lr}
         return [Stage(name="bits", steps=steps, loss=bit_loss, lr=rates)]
