@@ -183,7 +183,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 def _check_fit(model: OutlierMixin) -> None:
     """Refuse a model whose parts do not fit together, or give no numbers."""
-    assigner, k = model.assigner_, model.n_clusters_
+    assigner, k, dim = model.assigner_, model.n_clusters_, model.encoder_.dim
     numbers: Collection[int] = range(k)
     highest = k - 1
     if isinstance(assigner, EditedAssigner):
@@ -191,19 +191,13 @@ def _check_fit(model: OutlierMixin) -> None:
         highest = max(numbers, default=0)
     if not 1 <= k <= MOST_CLUSTERS or len(numbers) != k or highest > max(HIGHEST, 100 * k):
         raise DataError(f"n_clusters={k} and clusters up to {highest} do not fit together.")
-    for cluster in model.corrections_.values():
-        if cluster not in numbers:
-            raise DataError(f"a correction assigns cluster {cluster}, which does not exist.")
-    dim = model.encoder_.dim
+    if strange := [c for c in model.corrections_.values() if c not in numbers]:
+        raise DataError(f"a correction assigns cluster {strange[0]}, which does not exist.")
     if not 1 <= dim <= WIDEST:
         raise DataError(f"vectors of {dim} numbers are too wide for a model.")
     with np.errstate(all="ignore"):
-        try:
-            found = assigner.logits(np.zeros((1, dim), dtype=np.float32))
-        except (ValueError, RuntimeError, IndexError) as error:
-            raise DataError(f"the clusters do not fit vectors of {dim} numbers.") from error
-    width = highest + 1 if isinstance(assigner, EditedAssigner) else k
-    if found.shape[1] < width or not np.isfinite(found[:, sorted(numbers)]).all():
+        found = assigner.logits(np.zeros((1, dim), dtype=np.float32))
+    if found.shape[1] <= highest or not np.isfinite(found[:, sorted(numbers)]).all():
         raise DataError(f"the model has no {k} clusters in vectors of {dim} numbers.")
 
 
