@@ -191,7 +191,7 @@ def test_levels_outliers_page_export_and_comparison(tmp_path: Path) -> None:
 
 def test_a_resumed_run_does_not_search_for_the_number_again(tmp_path: Path, monkeypatch) -> None:
     from coterie import clustering
-    from coterie.runs.clustering import RunFit
+    from coterie.runs.fit import RunFit
 
     whole = coterie.cluster(TEXTS * 2, folder=tmp_path / "whole", **KMEANS)
 

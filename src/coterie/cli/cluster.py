@@ -115,7 +115,7 @@ def cluster(
         cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
     """
     from coterie.runs import cluster as run_clustering
-    from coterie.runs.clustering import Stopped
+    from coterie.runs.fit import Stopped
 
     given = {name: value for name, value in given.items() if value is not None}
     old = {"name_with": name_with, "name_model": name_model, "no_cache": no_cache}

@@ -38,7 +38,7 @@ from coterie.run_files import (
     swap_run,
     with_types,
 )
-from coterie.runs.clustering import make_run
+from coterie.runs.fit import make_run
 from coterie.runs.folder import refuse_taken
 from coterie.runs.label import Labeller
 from coterie.runs.masked import masker_of

@@ -256,7 +256,7 @@ def _refit(
     """Cluster all rows anew beside the run, and let the result take its place."""
     from coterie.comparison import compare
     from coterie.comparison.page import write_comparison
-    from coterie.runs.clustering import make_run
+    from coterie.runs.fit import make_run
 
     table = before.input
     if corpus is not None:

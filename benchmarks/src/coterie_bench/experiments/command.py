@@ -40,7 +40,7 @@ FIRST, ENCODING, REST = "Python and libraries", "tokens and vectors", "the rest"
 PARTS = {  # what is timed, in the order of a run
     "coterie.encoders.sentence:SentenceEncoder.prepare": ENCODING,
     "coterie.encoders.base:Encoder.encode": ENCODING,
-    "coterie.runs.clustering:read_texts": "reading the file",
+    "coterie.runs.fit:read_texts": "reading the file",
     "coterie.base.fitting:Fitting.find_number": "the number of clusters",
     "coterie.base.fitting:Fitting._read": "character n-grams",
     "coterie.consensus:nearest_rows": "neighbours",
