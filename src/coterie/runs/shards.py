@@ -4,21 +4,19 @@ A shard is whole or not there: it grows under a name of its own and is renamed a
 footer says of which file and by which model it was made, so that nothing else is needed to resume.
 Labelled twice, it is the same file; so a worker that dies costs time and nothing else.
 
-Why Ray's processes (actors) and not Ray Data: its Parquet writer opens files under their final
-names, so that a worker that dies leaves half a file there; it names files by the run, so that a
-second run adds rows again; and which rows share a file is up to its scheduler. Here a shard goes to
-one worker at a time, is put in its place in one step, and has a name that depends on nothing else.
-Retries are ours as well. Ray would repeat a call on the restarted worker it was sent to; here the
-shard goes to whoever is free, and one that kills every worker is given up after a few.
+Ray Data is not used: its Parquet writer opens files under their final names, so that a worker that
+dies leaves half a file, and it names them by the run, so that a second run adds rows again. Retries
+are ours as well: Ray would repeat a call on the worker it was sent to, restarted; here the shard
+goes to whoever is free, and one that kills every worker is given up after a few.
 """
 
 from __future__ import annotations
 
 import glob
-import hashlib
 import json
 import logging
 import os
+import re
 import secrets
 import socket
 import time
@@ -27,6 +25,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -201,7 +200,12 @@ def find_shards(said: str, out: Path) -> list[Shard]:
         plain = next((i for i, step in enumerate(steps) if glob.has_magic(step)), len(steps) - 1)
         base = Path(*steps[:plain])
         found = base.glob("/".join(steps[plain:]))
-    files = [file for file in found if file.is_file() and (file == path or _is_seen(file, base))]
+    files = [
+        file
+        for file in found
+        if file.is_file()
+        and (file == path or not re.search(r"(^|/)[._]", file.relative_to(base).as_posix()))
+    ]
     whole, out = base.resolve(), out.resolve()
     if not files:
         raise UsageError(f"{said}: there is no Parquet file; name a folder of them or a pattern.")
@@ -243,20 +247,12 @@ def clear_unfinished(out: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _is_seen(file: Path, base: Path) -> bool:
-    return not any(step.startswith((".", "_")) for step in file.relative_to(base).parts)
-
-
 def look_at(shard: Shard) -> Shard:
     """The shard with its rows and digest."""
     rows = count_rows(Source(shard.source), "parquet")  # exact for Parquet; refuses what is none
-    with shard.source.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(-8, os.SEEK_END)  # the length of the footer and four letters
-        footer = int.from_bytes(file.read(4), "little")
-        file.seek(-8 - footer, os.SEEK_END)
-        digest = hashlib.sha256(str(size).encode() + file.read(footer)).hexdigest()
-    return replace(shard, rows=rows, digest=digest)
+    footer = pyarrow.parquet.read_metadata(shard.source).to_dict()
+    size = shard.source.stat().st_size
+    return replace(shard, rows=rows, digest=sha256(f"{size} {footer}".encode()).hexdigest())
 
 
 def predict_shards(  # noqa: PLR0913 - what the command has
@@ -275,27 +271,9 @@ def predict_shards(  # noqa: PLR0913 - what the command has
 ) -> None:
     """Label every row of every shard exactly once, into a folder of shards of the same names.
 
-    Parameters
-    ----------
-    folder : Path
-        Of a run, or of a saved model.
-    said : str
-        A folder, a pattern or a file.
-    out : Path
-        Folder to write.
-    text_column, id_column : str, optional
-        One for all shards; the first shard decides where none is named.
-    outlier_limit : float, optional
-    engine : {"local", "ray"}, default="local"
-        This process, or the workers of a cluster.
-    workers : int, optional
-        Only for ``"ray"``.
-    resume : bool, default=False
-        Go on with the shards that are missing.
-    mask : bool, optional
-        Mask personal data. Default: if that of the run is masked.
-    mask_names : Path, optional
-        File with names to mask, too.
+    ``said`` is a folder, a pattern or a file. The engine is this process ("local") or the
+    ``workers`` of a cluster ("ray"). The rest is as in :func:`~coterie.runs.label.predict_file`;
+    the first shard decides on the column of texts where none is named.
     """
     check_choice("--engine", engine, ENGINES)
     if workers is not None and engine != "ray":
