@@ -1,6 +1,8 @@
 """Writing: whole or not at all."""
 
+import errno
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +70,39 @@ def test_a_kill_between_two_renames_is_mended(tmp_path: Path, there: str) -> Non
     replace_folder(folder, state("next"))
     assert (folder / "a").read_text() == "next"
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_a_reader_who_may_not_write_waits_for_the_writer(tmp_path, monkeypatch, number) -> None:
+    folder, rename = tmp_path / "run", Path.rename
+    litter(folder, "new", "old")
+
+    def refused(self: Path, target: Path) -> None:
+        raise OSError(number, "not here")
+
+    monkeypatch.setattr(Path, "rename", refused)
+    writer = threading.Timer(0.01, rename, (tmp_path / ".run.coterie-new", folder))
+    writer.start()
+    assert one_state([folder], lambda: (folder / "a").read_text()) == "new"
+    writer.join()
+
+
+def test_a_second_rename_that_fails_costs_no_state(tmp_path: Path, monkeypatch) -> None:
+    folder, rename = tmp_path / "run", Path.rename
+    replace_folder(folder, state("old"))
+
+    def refused(self: Path, target: Path) -> Path:
+        if target == folder:
+            raise PermissionError(errno.EACCES, "not any more")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", refused)
+    for value in ("new", "newer"):
+        with pytest.raises(PermissionError):
+            replace_folder(folder, state(value))
+    monkeypatch.undo()
+    mend_folder(folder)
+    assert (folder / "a").read_text() == "new"
 
 
 def test_ctrl_c_between_two_renames_leaves_the_new_folder(tmp_path: Path, monkeypatch) -> None:

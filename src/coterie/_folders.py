@@ -9,9 +9,11 @@ ends with its process.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +24,7 @@ from coterie.errors import DataError, UsageError
 
 LOCK = ".lock"  # in a folder that cannot be replaced, and so has none beside it
 LITTER = re.compile(r"\..+\.(coterie-(new|old|lock)|\d+-[0-9a-f]{8}\.tmp)")
+PATIENCE = 0.05  # seconds that a writer may need between two renames
 TRIES = 200  # of reading a folder that is replaced meanwhile
 
 T = TypeVar("T")
@@ -34,7 +37,7 @@ def replace_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     """
     folder = folder.resolve()  # a link to a folder stays a link
     check_replaceable(folder)
-    mend_folder(folder)
+    _rename_new(folder)
     fresh, stale = _beside(folder, "new"), _beside(folder, "old")
     if stale.exists():
         shutil.rmtree(stale)  # first: with it, half a new folder would count as whole
@@ -52,7 +55,7 @@ def replace_folder(folder: Path, fill: Callable[[Path], None]) -> None:
         else:
             fresh.rename(folder)
     finally:
-        mend_folder(folder)  # the second rename, also after Ctrl-C
+        _rename_new(folder)  # also after Ctrl-C
         flush(folder.parent)
         delete(fresh)
         delete(stale)
@@ -60,9 +63,18 @@ def replace_folder(folder: Path, fill: Callable[[Path], None]) -> None:
 
 def mend_folder(folder: Path) -> None:
     """Give a whole new folder its name, where a writer has not come to it yet or was killed."""
-    folder = folder.resolve()
-    fresh, stale = _beside(folder, "new"), _beside(folder, "old")
-    if fresh.exists() and stale.exists():
+    try:
+        _rename_new(folder.resolve())
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        time.sleep(PATIENCE)  # who may not write waits for the writer
+
+
+def _rename_new(folder: Path) -> None:
+    """The second of the two renames, where the first one was made."""
+    fresh = _beside(folder, "new")
+    if fresh.exists() and _beside(folder, "old").exists():
         with suppress(FileNotFoundError):  # somebody else was quicker
             fresh.rename(folder)
 
