@@ -70,19 +70,27 @@ class Delimited:
 
     def tables(self) -> Iterator[pa.Table]:
         """The rows as they come; a table without rows if there is a header alone."""
-        held = ""
-        for before, lines in chain(self._pieces(), [(0, "")]):  # "" is the end
-            if lines and not held.strip():
-                self._lines = before - count_lines(held)
-            held += lines
-            if not held.strip() or (lines and not self.names and self._is_short(held)):
-                continue
-            if not self.names and self.format == "csv":
-                self.delimiter, self.notes = find_delimiter(held)
-            if self._is_open(held, final=not lines):
-                continue
-            yield self._table(held)
-            held = LINE_END.sub("", held[len(held.rstrip("\r\n")) :], count=1)  # blank lines
+        open_row = list[str]()  # lines up to now, if they end in quotes
+        text, before, quote = "", 0, 0  # new lines, those before them, line of an open quote
+        for count, lines in chain(self._pieces(), [(0, "")]):  # "" is the end
+            if lines and not text.strip():
+                before = count - count_lines(text)
+            text += lines
+            if not open_row:
+                if not text.strip() or (lines and not self.names and self._is_short(text)):
+                    continue
+                if not self.names and self.format == "csv":
+                    self.delimiter, self.notes = find_delimiter(text)
+                self._lines = before
+            quote = self._open_quote(text, before, quote, final=not lines)
+            open_row.append(text)
+            text = ""
+            if quote and sum(map(len, open_row[1:])) > longest():
+                raise too_long(self.source.name, f"line {quote:,}")
+            if not quote:
+                rows, open_row = "".join(open_row), []
+                yield self._table(rows)
+                text = LINE_END.sub("", rows[len(rows.rstrip("\r\n")) :], count=1)  # blank lines
 
     def _pieces(self) -> Iterator[tuple[int, str]]:
         return whole_lines(self.source.texts(self.encoding), self.source.name, ("\n", "\r"))
@@ -91,22 +99,26 @@ class Delimited:
         """Whether it is too short to tell whether there is a header; a pipe is not waited for."""
         return not self.source.is_pipe and count_lines(text) <= HEADER_SAMPLE
 
-    def _is_open(self, text: str, *, final: bool) -> bool:
-        """Whether it ends in a quoted field that more lines may close; refuses broken quotes."""
-        fields = quoted_fields(self.delimiter).finditer(text if self.quoted else "")
+    def _open_quote(self, text: str, before: int, quote: int, *, final: bool) -> int:
+        """The line of a quote that more lines may close, else 0; refuses broken quotes.
+
+        ``before`` is the number of lines before the text, ``quote`` the line of a quote that is
+        open there, or 0.
+        """
+        inside = '"' if quote else ""
+        fields = quoted_fields(self.delimiter).finditer(inside + text if self.quoted else "")
         broken = next((field for field in fields if field[2] is None), None)
         if broken is None:
-            return False
+            return 0
         begin = max(broken.start(), broken.start(1))
-        line = self._lines + count_lines(text[:begin]) + 1
-        if broken.end() == len(text) and not final:
-            if len(text) - begin > longest():
-                raise too_long(self.source.name, f"line {line:,}")
-            return True
-        hint = " Or save it to a file: then unquoted TSV is read, too."
+        if begin or not quote:
+            quote = before + count_lines(text[: begin - len(inside)] if begin else "") + 1
+        if broken.end() == len(inside + text) and not final:
+            return quote
+        hint = " Or save it to a file: then unquoted TSV is read, too." if self._unsure else ""
         raise DataError(
-            f"{self.source.name}, line {line}: a quote inside a quoted text must be doubled, and "
-            f"every opening quote needs a closing one.{hint if self._unsure else ''}"
+            f"{self.source.name}, line {quote}: a quote inside a quoted text must be doubled, and "
+            f"every opening quote needs a closing one.{hint}"
         )
 
     def _table(self, text: str) -> pa.Table:
