@@ -226,8 +226,10 @@ class Delimited:
                 width = line.count("\t") if width < 0 else width
                 if line.count("\t") != width:
                     return self._reads_quoted()
-                bare = QUOTED_CELL.sub("", line).split("\t")
-                alone = alone and len(bare) == width + 1 and not any(c[:1] == '"' for c in bare)
+                if '"' in line:
+                    bare = QUOTED_CELL.sub("", line).split("\t")
+                    open_cell = any(cell.startswith('"') for cell in bare)
+                    alone = alone and len(bare) == width + 1 and not open_cell
         return alone
 
     def _reads_quoted(self) -> bool:
