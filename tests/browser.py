@@ -60,7 +60,7 @@ class Page:
                     return
             except Error:
                 pass
-            self.page.wait_for_timeout(20)
+            self.page.wait_for_timeout(100)
         raise AssertionError("it does not happen")
 
 

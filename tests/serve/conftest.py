@@ -91,7 +91,7 @@ class Client:
         end = time.monotonic() + PATIENCE
         while not true():
             assert time.monotonic() < end, "it does not happen"
-            time.sleep(0.02)
+            time.sleep(0.05)
 
     def wait_for_vectors(self) -> None:
         self.until(lambda: all(run["searchable"] for run in self.get("/runs").json["runs"]))

@@ -45,7 +45,7 @@ def _choose(snapshot: Snapshot, wanted: Filter) -> Ints:
     if wanted.cluster is not None:
         chosen &= snapshot.labels == wanted.cluster
     if wanted.outlier is not None:
-        chosen &= snapshot.outliers == (wanted.outlier == "yes")
+        chosen &= snapshot.run.outliers == (wanted.outlier == "yes")
     if part := wanted.contains.casefold():
         lowered = zip(snapshot.distinct, snapshot.lowered, strict=True)
         has = {text for text, low in lowered if part in low}

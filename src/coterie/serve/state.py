@@ -23,15 +23,13 @@ import pyarrow as pa
 from coterie._folders import folder_state, one_state
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_memory
-from coterie.base.storage import read_config
+from coterie.clustering import read
 from coterie.corpus.corpus import value_to_text
 from coterie.errors import CoterieError
 from coterie.neighbors import unit_rows
 from coterie.report import read_run, render
 from coterie.report.points import visible
-from coterie.run_files import model_folder
 from coterie.run_history import last_logged
-from coterie.runs import open_run
 from coterie.runs.label import Labeller
 from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Metrics
@@ -57,22 +55,18 @@ class Snapshot:
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name  # that the service calls the run by
         self.state = folder_state(folder)  # another one means that the run has changed
-        self.run = run = open_run(folder)
+        self.run = run = read(folder)
         self.labeller = Labeller.read(folder)
-        config = read_config(model_folder(folder))
-        own = {k: v for k, v in config.get("files", {}).items() if k.startswith("encoder/")}
-        self.encoder = json.dumps([config["encoder"], own], sort_keys=True)
+        own = {k: v for k, v in run.config.get("files", {}).items() if k.startswith("encoder/")}
+        self.encoder = json.dumps([run.config["encoder"], own], sort_keys=True)
         self.version, self.texts, self.labels = run.version, run.texts, run.labels
-        del run.__dict__["texts"]  # kept here; the model is kept by the labeller
-        data = run.manifest["data"]
-        self.text_column, self.id_column = data["text_column"], data.get("id_column")
-        self.masks = data.get("masked") is not None  # whether personal data of the run is masked
-        self.masked_by_list = self.masks and data["masked"]["by_list"]
+        self.names, masked = run.names, run.facts["data"].get("masked")
+        self.masks = masked is not None  # whether personal data of the run is masked
+        self.masked_by_list = self.masks and masked["by_list"]
         self.marks = {
-            name: set(run.manifest.get("editing", {}).get(name, ()))
+            name: set(run.facts.get("editing", {}).get(name, ()))
             for name in ("locked", "done", "named")
         }
-        self.names = {cluster.id: cluster.name for cluster in run.clusters}
         first: dict[str, int] = {}
         for row, text in enumerate(self.texts):
             if text:
@@ -85,12 +79,12 @@ class Snapshot:
         self.trouble: CoterieError | None = None  # why there will be no vectors
         live = {
             "version": self.version,
-            "made": run.manifest["finished"],
+            "made": run.facts["finished"],
             "locked": sorted(self.marks["locked"]),
             "done": sorted(self.marks["done"]),
-            "last": [visible(sentence) for sentence in last_logged(run.folder)],
+            "last": [visible(sentence) for sentence in last_logged(folder)],
         }
-        self.page = render(read_run(run.folder, run.manifest, run.clusters), live).encode("utf-8")
+        self.page = render(read_run(folder, run.facts, run.clusters), live).encode("utf-8")
 
     @cached_property
     def lowered(self) -> list[str]:
@@ -104,29 +98,20 @@ class Snapshot:
         return np.bincount(places, minlength=len(self.distinct))
 
     @cached_property
-    def rows_by_id(self) -> dict[str, int]:
-        """The first row of each id; rows count from zero."""
-        found: dict[str, int] = {}
-        for row, value in enumerate(self.run.column(self.id_column)):
-            found.setdefault(value_to_text(value), row)
-        return found
+    def rows_by_id(self) -> dict[str, int] | None:
+        """The first row of each id, from zero; None where rows have no ids."""
+        if self.run.ids is None:
+            return None
+        return {value_to_text(id): row for row, id in reversed([*enumerate(self.run.ids)])}
 
     def number(self, name: str) -> Floats:
         """A result column of numbers; not a number where it is empty."""
-        column = self.run.cells[self.run.own[name]]
+        column = self.run.table[self.run.own[name]]
         return np.asarray(column.to_numpy(), dtype=np.float64)
-
-    @cached_property
-    def outliers(self) -> Bools:
-        """Which rows are outliers."""
-        if "outlier" not in self.run.own:
-            return np.zeros(len(self.labels), dtype=bool)
-        marks = self.run.cells[self.run.own["outlier"]].to_pylist()
-        return np.array([value == "yes" for value in marks], dtype=bool)
 
     def find_row(self, wanted: str) -> int:
         """The row of an id if the run has ids, else of a number counted from one; from zero."""
-        if self.id_column is not None:
+        if self.rows_by_id is not None:
             kind, row = "id", self.rows_by_id.get(wanted, -1)
         else:
             number = int(wanted) if re.fullmatch(r"[0-9]{1,12}", wanted) else 0
@@ -137,20 +122,22 @@ class Snapshot:
 
     def rows(self, index: Sequence[int] | Ints) -> list[dict[str, Any]]:
         """Rows as the service answers them; ``index`` counts from zero."""
-        part = self.run.cells.take(pa.array(np.asarray(index, dtype=np.int64)))
-        columns = {name: part[written].to_pylist() for name, written in self.run.own.items()}
-        out = []
-        for i, row in enumerate(np.asarray(index).tolist()):
-            found: dict[str, Any] = {"row": row + 1}
-            if self.id_column is not None:
-                found["id"] = value_to_text(part[self.id_column][i].as_py())
-            found["text"] = value_to_text(part[self.text_column][i].as_py())
-            out.append(found | result_row(columns, i, self.names))
-        return out
+        run, rows = self.run, np.asarray(index, dtype=np.int64)
+        part = run.table.take(pa.array(rows))
+        columns = {name: part[written].to_pylist() for name, written in run.own.items()}
+        told = {"id": run.id_column, "text": run.text_column}
+        cells = {name: part[column].to_pylist() for name, column in told.items() if column}
+        return [
+            {"row": row + 1}
+            | {name: value_to_text(values[i]) for name, values in cells.items()}
+            | result_row(columns, i, self.names)
+            for i, row in enumerate(rows.tolist())
+        ]
 
     def list_clusters(self) -> dict[str, Any]:
         """The clusters with all that is known of them, and the levels above them."""
         marks = {"locked": "locked", "done": "done", "named_by_hand": "named"}
+        levels = self.run.hierarchy.levels if self.run.hierarchy else []
         return {
             "version": self.version,
             "rows": len(self.texts),
@@ -158,7 +145,7 @@ class Snapshot:
                 c.to_dict() | {name: c.id in self.marks[kind] for name, kind in marks.items()}
                 for c in self.run.clusters
             ],
-            "levels": [[c.to_dict() for c in level] for level in self.run.levels],
+            "levels": [[c.to_dict() for c in level] for level in levels],
         }
 
     def in_cluster(self, cluster: int | None) -> Bools | None:
