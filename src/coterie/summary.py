@@ -1,7 +1,8 @@
 """A run in a few sentences, made from its facts when they are shown.
 
 The manifest of a run holds numbers and names. ``Run.summary``, the page and the command show the
-sentences of this module; nothing reads a sentence back.
+sentences of this module. The manifest has them as well, for people who open it; they are read back
+only of a run of version 0.1 that nobody has changed, which has no figures.
 """
 
 from __future__ import annotations
