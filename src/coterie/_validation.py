@@ -28,7 +28,7 @@ from typing import (
     get_type_hints,
 )
 
-from coterie.errors import DataError, MissingError, UsageError
+from coterie.errors import DataError, MissingError, UsageError, counted
 
 if TYPE_CHECKING:
     import torch
@@ -270,24 +270,20 @@ def check_numbers(name: str, value: Any, each: str = "text") -> Floats:
 
 def check_whole_numbers(name: str, value: Any, each: str = "text") -> Ints:
     """Whole numbers, one for each text, or for each of something else."""
-    wanted = f"whole numbers, one for each {each}"
-    found: Ints = _numbers(name, value, 1, wanted)
-    if (found != found.round()).any():
-        raise wrong_kind(name, value, wanted)
+    found: Ints = _numbers(name, value, 1, f"whole numbers, one for each {each}", whole=True)
     return found.astype("int64", copy=False)
 
 
-def _numbers(name: str, value: Any, dimensions: int, wanted: str) -> Any:
+def _numbers(name: str, value: Any, dimensions: int, wanted: str, *, whole: bool = False) -> Any:
     """The value as an array of numbers; words that numpy would read as numbers are refused."""
     import numpy as np
 
-    try:
-        found = np.asarray(value)
-        words = found.dtype.kind in "US" or any(isinstance(v, str) for v in found.flat[:1])
-        found = found if found.dtype.kind in "fiu" else found.astype(float)
-    except (TypeError, ValueError) as error:
-        raise wrong_kind(name, value, wanted) from error
-    if words or found.ndim != dimensions:
+    found = None
+    with suppress(TypeError, ValueError):
+        given = np.asarray(value)
+        if given.dtype.kind not in "US" and not any(isinstance(v, str) for v in given.flat[:1]):
+            found = given if given.dtype.kind in "fiu" else given.astype(float)
+    if found is None or found.ndim != dimensions or (whole and (found != found.round()).any()):
         raise wrong_kind(name, value, wanted)
     return found
 
@@ -320,15 +316,11 @@ def check_device(device: str) -> torch.device:
     if resolved is None or resolved.type not in ("cpu", "cuda"):
         raise UsageError(f"`device` should be auto, cpu or cuda, got {_short(device)}.")
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if resolved.type == "cuda" and not count:
-        raise UsageError(
-            f"`device={device!r}`: torch sees no CUDA device here; use `device='cpu'`."
-        )
     if resolved.type == "cuda" and (resolved.index or 0) >= count:
-        raise UsageError(
-            f"`device={device!r}`: torch sees {count} CUDA devices here, counted from 0; use "
-            "`device='cuda'`."
-        )
+        seen, other = "no CUDA device", "cpu"
+        if count:
+            seen, other = f"{counted(count, 'CUDA device')}, numbered from 0,", "cuda"
+        raise UsageError(f"`device={device!r}`: torch sees {seen} here; use `device={other!r}`.")
     return resolved
 
 
