@@ -7,6 +7,7 @@ import errno
 import functools
 import importlib
 import inspect
+import math
 import numbers
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -106,6 +107,22 @@ def whole_number(text: str) -> int | None:
     """
     plain = text.isascii() and text.isdigit() and len(text) <= 18
     return int(text) if plain else None
+
+
+def share_of(given: object) -> float:
+    """A number as written, a percentage as a share; what is no number is not a number.
+
+    Examples
+    --------
+    >>> share_of("10%"), share_of(0.1), share_of("ten")
+    (0.1, 0.1, nan)
+    """
+    text = str(given).strip()
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        return math.nan
+    return number / 100 if text.endswith("%") else number
 
 
 def check_number(name: str, value: Any, minimum: float = 0.0, *, above: bool = False) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from coterie._types import Ints
+from coterie._validation import share_of
 from coterie.description.describe import differences
 from coterie.description.terms import Terms
 from coterie.description.words import ClusterTerms
@@ -176,12 +177,7 @@ def read_share(fail_above: float | str) -> float:
     >>> read_share("10%"), read_share(0.1)
     (0.1, 0.1)
     """
-    text = str(fail_above).strip()
-    try:
-        number = float(text.removesuffix("%"))
-        share = number / 100 if text.endswith("%") else number
-    except ValueError:
-        share = -1.0
+    share = share_of(fail_above)
     if not 0 <= share <= 1:
         raise UsageError(f"`fail_above={fail_above!r}`: give a share from 0 to 100%, such as 10%.")
     return share

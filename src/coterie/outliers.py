@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import floor, isfinite
+from math import floor, inf
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ import torch
 
 from coterie._random import numpy_generator
 from coterie._types import Bools, Floats, Ints
-from coterie._validation import check_numbers, check_vectors, check_whole_numbers, checked
+from coterie._validation import check_numbers, check_vectors, check_whole_numbers, checked, share_of
 from coterie.errors import UsageError
 from coterie.neighbors import largest, similarity_blocks
 
@@ -312,20 +312,13 @@ def allowed_rows(max_outliers: float | str, n: int, name: str = "max_outliers") 
     >>> allowed_rows("5%", 50), allowed_rows(0.05, 50), allowed_rows("7", 50)
     (2, 2, 7)
     """
-    text = str(max_outliers).strip()
-    try:
-        percent = text.endswith("%")
-        number = float(text.removesuffix("%"))
-        share = number / 100 if percent else number
-        rows = not percent and text.removeprefix("+").isdigit()
-        if isinstance(max_outliers, bool) or not isfinite(number) or number < 0:
-            raise ValueError(text)
-    except ValueError as error:
+    share, rows = share_of(max_outliers), str(max_outliers).strip().removeprefix("+").isdigit()
+    if not 0 <= share < inf:
         raise UsageError(
             f"{name} should be a share such as 5% or 0.05, or a number of rows; got "
             f"{max_outliers!r}."
-        ) from error
-    count = int(number) if rows else floor(share * n + 1e-9)
+        )
+    count = int(share) if rows else floor(share * n + 1e-9)
     if (not rows and share > LARGEST_SHARE) or (n and count > LARGEST_SHARE * n):
         raise UsageError(
             f"{name}: {max_outliers} would allow more than half of the texts to be outliers; ask "
