@@ -79,15 +79,6 @@ def test_stop_words_are_those_of_the_language_of_each_text() -> None:
     assert not {"is", "pas"} & {word for word, _ in [*first.words, *second.words]}
 
 
-def test_no_stop_word_of_a_detected_language_is_shown() -> None:
-    texts = ["Die Rechnung ist falsch", "Ich habe die Rechnung nicht bekommen",
-             "Wo ist die Rechnung für meine Bestellung?"]  # fmt: skip
-    (cluster,) = describe(texts, [0, 0, 0])
-    shown = {word for term, _ in cluster.words for word in term.split()}
-    assert "rechnung" in shown and not shown & STOP_WORDS["de"]
-    assert cluster.name.startswith("Rechnung")
-
-
 def test_a_language_can_be_named_or_switched_off() -> None:
     assert Terms(["und und"], "german").words == ["und"]
     assert not Terms(["und"], "german").telling.any()

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie.description import describe, guess_columns
+from coterie.description import guess_columns
 from coterie.description.tally import ColumnLook, Kinds, Tally
 
 
@@ -48,27 +48,6 @@ def test_columns_are_chosen_as_with_all_rows(table: pa.Table) -> None:
     assert found.month_first
 
 
-def test_counts_are_those_of_describe(table: pa.Table) -> None:
-    labels = np.array([i % 4 - 1 for i in range(table.num_rows)])
-    texts = table["text"].to_pylist()
-    whole = describe(
-        texts, labels, dates=table["sent"],
-        columns={name: table[name] for name in ("channel", "many")},
-    )  # fmt: skip
-    tally = Tally(Kinds("sent", ["channel", "many"], True), close=0.1)
-    first = 0
-    for part in parts(table):
-        tally.add(part, columns(labels[first : first + part.num_rows]))
-        first += part.num_rows
-    few = describe(texts[:40], labels[:40])  # a sample: its own sizes do not count
-    for counted, wanted in zip(tally.apply(few), whole, strict=True):
-        for name in ("size", "share", "by", "over_time"):
-            assert getattr(counted, name) == getattr(wanted, name), name
-    placed = int((labels >= 0).sum())
-    assert (tally.rows, tally.placed) == (600, placed)
-    assert tally.confidence == pytest.approx(0.5 * placed)
-
-
 def test_close_calls_are_those_of_placed_rows() -> None:
     tally = Tally(Kinds(None, [], False), close=0.1)
     rows = {"cluster": [0, 0, -1, 1], "confidence": [0.9, 0.5, 0.0, 0.7],
@@ -76,13 +55,3 @@ def test_close_calls_are_those_of_placed_rows() -> None:
     tally.add(pa.table({"text": list("abcd")}), rows)
     assert (tally.close_calls, tally.outliers, tally.placed) == (1, 1, 3)
     assert tally.confidence == pytest.approx(2.1)
-
-
-def test_levels_get_the_sizes_of_their_clusters() -> None:
-    tally = Tally(Kinds(None, [], False), close=0.1)
-    labels = np.array([0, 0, 0, 1, 2, 2, -1])
-    tally.add(pa.table({"text": ["x"] * 7}), columns(labels))
-    level = describe(["a", "b"], [0, 1])
-    nested = tally.nested(level, {0: 1, 1: 0, 2: 1})
-    assert [cluster.size for cluster in nested] == [1, 5]
-    assert [cluster.share for cluster in nested] == [0.1667, 0.8333]

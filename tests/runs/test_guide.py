@@ -72,20 +72,6 @@ def test_a_theme_gets_its_texts_and_another_is_empty() -> None:
     assert "volcano" in page and len(re.findall("<small>given", page)) == 2  # table and cluster
 
 
-def test_auto_takes_themes() -> None:
-    texts = [f"{text} {i}" for i in range(6) for text in TEXTS]
-    run = cluster(texts, 3, themes=["apple", "car"], encoder="tfidf", seed=1)
-    assert [c.name for c in run.clusters[:2]] == ["apple", "car"]
-    assert sizes(run)["apple"] == sizes(run)["car"] == 30
-
-
-def test_constraints_hold_and_are_counted() -> None:
-    run = cluster(TEXTS, 3, must_link=[(0, 9)], cannot_link=[(5, 6, 10)], **WITH)
-    labels = run.labels
-    assert labels[0] == labels[9] and len(set(labels[[5, 6, 10]])) == 3
-    assert any("1 must-link and 3 cannot-link" in line for line in run.summary)
-
-
 def test_moves_and_locks_of_an_edited_run_are_used(tmp_path: Path) -> None:
     first = cluster(TEXTS, 3, folder=tmp_path / "one", **WITH)
     home = int(first.labels[0])
@@ -110,46 +96,41 @@ def test_the_command_reads_all_of_it(table: Path, tmp_path: Path) -> None:
     assert {"fruit", "cars"} < set(sizes(run))
 
 
-THEMES = {
-    "": "there are no themes",
-    "- a\n- A\n": "occurs twice; remove",
-    "- name: a\n  colour: red\n": "a theme has no",
-    "- description: no name\n": "characters that can be seen",
-    "- name: a\n  keywords: {b: c}\n": "should be a text",
-    "- !!python/object/apply:os.system [ls]\n": "is not read; leave",
-    "- a: [\n": "this is not YAML",
-}
-
-
-@pytest.mark.parametrize("text", THEMES)
-def test_bad_themes_are_rejected_and_nothing_is_written(text: str, table, tmp_path: Path) -> None:
-    file = written(tmp_path / "themes.yaml", text)
-    with raises(DataError, THEMES[text]):
-        cluster(table, text_column="text", themes=file, folder=tmp_path / "out", **WITH)
+@pytest.mark.parametrize(
+    ("option", "text", "part"),
+    [
+        ("themes", "", "there are no themes"),
+        ("themes", "- a\n- A\n", "occurs twice; remove"),
+        ("themes", "- name: a\n  colour: red\n", "a theme has no"),
+        ("themes", "- description: no name\n", "characters that can be seen"),
+        ("themes", "- name: a\n  keywords: {b: c}\n", "should be a text"),
+        ("themes", "- !!python/object/apply:os.system [ls]\n", "is not read; leave"),
+        ("themes", "- a: [\n", "this is not YAML"),
+        ("constraints", "", "there are no constraints"),
+        ("constraints", "must_link: [[r1, nobody]]", "no row has the"),
+        ("constraints", "must_link: [[r1]]", "write must_link"),
+        ("constraints", "together: [[r1, r2]]", "write must_link"),
+        (
+            "constraints",
+            "{must_link: [[r1, r2]], cannot_link: [[r2, r1]]}",
+            "drop one of the constraints",
+        ),
+    ],
+)
+def test_bad_files_are_rejected_and_nothing_is_written(
+    option: str, text: str, part: str, table: Path, tmp_path: Path
+) -> None:
+    given = {option: written(tmp_path / "given.yaml", text), "folder": tmp_path / "out"}
+    with raises(DataError, part):
+        cluster(table, 3, id_column="id", text_column="text", **given, **WITH)
     assert not (tmp_path / "out").exists()
 
 
-LINKS = {
-    "": "there are no constraints",
-    "must_link: [[r1, nobody]]": "no row has the",
-    "must_link: [[r1]]": "write must_link",
-    "together: [[r1, r2]]": "write must_link",
-    "{must_link: [[r1, r2]], cannot_link: [[r2, r1]]}": "drop one of the constraints",
-}
-
-
-@pytest.mark.parametrize("text", LINKS)
-def test_bad_constraints_are_rejected_and_nothing_is_written(text, table, tmp_path: Path) -> None:
-    file, out = written(tmp_path / "links.yaml", text), tmp_path / "out"
-    with raises(DataError, LINKS[text]):
-        cluster(table, 3, id_column="id", text_column="text", constraints=file, folder=out, **WITH)
-    assert not out.exists()
-
-
 def test_rows_are_numbered_from_one_without_ids(table: Path, tmp_path: Path) -> None:
-    file = written(tmp_path / "links.json", '{"must_link": [[1, 15]], "cannot_link": [[6, 7]]}')
-    labels = cluster(table, 3, text_column="text", constraints=file, **WITH).labels
-    assert labels[0] == labels[14] and labels[5] != labels[6]
+    file = written(tmp_path / "links.json", '{"must_link": [[1, 10]], "cannot_link": [[6, 7, 11]]}')
+    run = cluster(table, 3, text_column="text", constraints=file, **WITH)
+    assert run.labels[0] == run.labels[9] and len(set(run.labels[[5, 6, 10]])) == 3
+    assert any("1 must-link and 3 cannot-link" in line for line in run.summary)
     written(file, '{"must_link": [[0, 3]]}')
     with raises(DataError, "name an id column", "0"):
         cluster(table, 3, text_column="text", constraints=file, **WITH)

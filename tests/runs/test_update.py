@@ -91,6 +91,13 @@ def boats(tmp_path: Path) -> Path:
     return write(tmp_path / "boats.csv", sentences("boats", 30, 50), 1000)
 
 
+@pytest.fixture
+def same(tmp_path: Path) -> Path:
+    """Ten texts of each theme that the run knows."""
+    texts = [text for i, theme in enumerate(OLD) for text in sentences(theme, 10, 70 + i)]
+    return write(tmp_path / "same.csv", texts, 5000)
+
+
 def test_old_rows_stay_and_a_new_theme_is_a_new_cluster(run: Path, boats: Path) -> None:
     table, called = (run / "assignments.csv").read_bytes(), names(run)
     done = update(run, boats)
@@ -109,11 +116,9 @@ def test_old_rows_stay_and_a_new_theme_is_a_new_cluster(run: Path, boats: Path) 
     assert not check_integrity(run).findings
 
 
-def test_texts_of_old_themes_join_old_clusters(run: Path, tmp_path: Path) -> None:
-    texts = [text for i, theme in enumerate(OLD) for text in sentences(theme, 10, 70 + i)]
+def test_texts_of_old_themes_join_old_clusters(run: Path, same: Path) -> None:
     before = {row["text"]: row["cluster"] for row in rows(run)}
-    done = update(run, write(tmp_path / "more.csv", texts, 1000))
-    assert done.new == ()
+    assert update(run, same).new == ()
     homes = [{before[t] for t in sentences(theme, 40, i)} for i, theme in enumerate(OLD)]
     found = [r["cluster"] for r in rows(run)[-40:]]
     right = [found[i] in homes[i // 10] for i in range(40)]
@@ -288,12 +293,7 @@ def test_levels_outliers_and_exports_grow_with_the_run(tmp_path: Path, boats: Pa
     assert not check_integrity(run).findings
 
 
-def test_drift_and_the_exit_code_of_its_own(run: Path, boats: Path, tmp_path: Path) -> None:
-    same = write(
-        tmp_path / "same.csv",
-        [text for i, theme in enumerate(OLD) for text in sentences(theme, 10, 70 + i)],
-        5000,
-    )
+def test_drift_and_the_exit_code_of_its_own(run: Path, boats: Path, same: Path) -> None:
     before = content(run)
     call("update", run, boats, "--dry-run", "--fail-above", "10%", code=4)
     call("update", run, same, "--dry-run", "--fail-above", "10%")
@@ -339,17 +339,15 @@ def test_a_refit_counts_its_moves_and_asks(run: Path, boats: Path) -> None:
     call("update", run, boats, "--clusters", "5", code=2)
 
 
-def test_predict_tells_drift(run: Path, boats: Path, tmp_path: Path) -> None:
+def test_predict_tells_drift(run: Path, boats: Path, same: Path, tmp_path: Path) -> None:
     before = content(run)
     out = tmp_path / "out.csv"
     result = call("predict", run, boats, "--out", out, "--fail-above", "10%", code=4)
     assert "New: " in result.output
     assert len(out.read_text("utf-8").splitlines()) == 31
-    same = [text for i, theme in enumerate(OLD) for text in sentences(theme, 10, 70 + i)]
-    file = write(tmp_path / "same.csv", same, 5000)
-    result = call("predict", run, file, "--out", tmp_path / "same-out.csv", "--drift")
+    result = call("predict", run, same, "--out", tmp_path / "same-out.csv", "--drift")
     assert "0 of 40 texts (0.0%) fit nowhere." in result.output
-    call("predict", run / "model", file, "--drift", code=3)
+    call("predict", run / "model", same, "--drift", code=3)
     assert content(run) == before
 
 
