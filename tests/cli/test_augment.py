@@ -38,13 +38,6 @@ def test_a_file_gets_wordings_that_cluster_can_read(tickets: Path) -> None:
     run("cluster", "tickets.csv", *options, *views)
 
 
-def test_cluster_takes_a_kind(tickets: Path) -> None:
-    run("cluster", "tickets.csv", "-k", "2", "-t", "message", "--method", "sccl",
-               "--encoder", "tfidf", "--set", "steps=1", "--views", "deletion@0.5")  # fmt: skip
-    manifest = json.loads(Path("tickets.clusters/manifest.json").read_text())
-    assert "deletion@0.5" in json.dumps(manifest)
-
-
 def test_standard_input_to_standard_output(tickets: Path) -> None:
     done = run("augment", "-", "--kind", "deletion", "-n", "1", "--quiet", "--format", "csv",
                stdin=tickets.read_text())  # fmt: skip

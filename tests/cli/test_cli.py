@@ -189,12 +189,6 @@ def test_without_a_number_one_is_found_and_explained(tickets: Path, tmp_path: Pa
     assert says(refused.output, "does not take it")
 
 
-def test_a_taken_folder_is_refused_before_any_work(tickets: Path, tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").write_text("keep me")
-    result = run("cluster", str(tickets.with_name("none.csv")), "--out", tmp_path, code=2)
-    assert says(result.output, "is not empty and holds")  # the file was not even read
-
-
 def test_evaluate_leaves_rows_without_text_out_and_takes_our_column(tmp_path: Path) -> None:
     table = tmp_path / "a.csv"
     rows = ["x,0,1,A", "y,0,2,B", "x,1,1,A", "y,1,-1,(no text)"]

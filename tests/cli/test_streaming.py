@@ -157,18 +157,6 @@ def test_a_continued_run_ends_in_the_same_file(
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
 
 
-def test_other_texts_are_not_continued(folder: Path, file: Path, tmp_path: Path) -> None:
-    out, other = tmp_path / "out.csv", tmp_path / "other.csv"
-    stop_after(1, "predict", folder, file, "-o", out)
-    other.write_text(file.read_text().replace("number", "count"))
-    result = run("predict", folder, other, "-o", out, "--resume", code=3)
-    assert says(result.output, "rows of the input")
-    other.write_text("id,text\n1,ripe apple\n")
-    result = run("predict", folder, other, "-o", out, "--resume", code=3)
-    assert says(result.output, "rows are labelled", "1")
-    assert len(rows(partial_path(out))) == 1000  # as it was
-
-
 @pytest.mark.parametrize("arguments", [["-"], ["FILE"], ["FILE", "-o", "out.xlsx"]])
 def test_resume_needs_files(folder: Path, file: Path, arguments: list[str]) -> None:
     filled = [str(file) if argument == "FILE" else argument for argument in arguments]

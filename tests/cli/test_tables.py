@@ -32,18 +32,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-def test_carriage_returns_in_texts(tmp_path: Path) -> None:
-    texts = [text.replace(" ", "\r", 1) for text in TEXTS]
-    file = lines(tmp_path / "in.jsonl", [{"text": text} for text in texts])
-    run("cluster", file, *KMEANS, "--out", tmp_path / "run")
-    assert [row["text"] for row in assignments(tmp_path / "run")] == texts
-    table, _ = read_table(tmp_path / "run" / "assignments.csv")
-    assert table.column("text").to_pylist() == texts
-    (tmp_path / "edits.json").write_text(json.dumps([{"rename": {"0": "Zero"}}]))
-    run("edit", tmp_path / "run", tmp_path / "edits.json")
-    assert [row["text"] for row in assignments(tmp_path / "run")] == texts
-
-
 @pytest.mark.parametrize("sample", [[], ["--fit-sample", "30"]])
 def test_infinity_in_a_column_of_numbers(tmp_path: Path, sample: list[str]) -> None:
     values = [float("inf"), 1.5, float("-inf"), float("nan")]
@@ -51,22 +39,6 @@ def test_infinity_in_a_column_of_numbers(tmp_path: Path, sample: list[str]) -> N
     file = lines(tmp_path / "in.jsonl", records)
     run("cluster", file, *KMEANS, *sample, "--out", tmp_path / "run")
     assert [row["v"] for row in assignments(tmp_path / "run")[:4]] == ["inf", "1.5", "-inf", ""]
-
-
-def test_nested_values_and_large_ids_come_back_from_predict(model: Path, tmp_path: Path) -> None:
-    records = [
-        {"text": text, "m": {"a": i} if i % 2 else {"b": None}, "id": 2**53 + i, "\ud800": [i]}
-        for i, text in enumerate(TEXTS)
-    ]
-    file = lines(tmp_path / "in.jsonl", records)
-    run("predict", model, file, "--out", tmp_path / "out.jsonl")
-    made = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    for before, after in zip(records, made, strict=True):
-        assert (after["m"], after["id"], after["?"]) == (
-            before["m"],
-            before["id"],
-            before["\ud800"],
-        )
 
 
 @PIPES

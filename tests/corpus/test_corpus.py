@@ -40,16 +40,6 @@ def test_all_sequences_give_the_same_texts(data) -> None:
     assert texts_from(data) == TEXTS
 
 
-@pytest.mark.parametrize("kind", [pandas.DataFrame, polars.DataFrame, pa.table])
-def test_tables_need_a_column_or_an_obvious_one(kind) -> None:
-    table = kind({"n": [1, 2, 3], "text": ["one fish", "two fish", None], "z": list("abc")})
-    assert texts_from(table) == TEXTS
-    assert texts_from(table, "z") == ["a", "b", "c"]
-    with raises(DataError, "there is no column", "text_column"):
-        texts_from(table, "zz")
-    assert make_corpus(table).table.column_names == ["n", "text", "z"]
-
-
 @pytest.mark.parametrize(
     ("data", "error", "said"),
     [
@@ -74,6 +64,9 @@ def test_make_corpus_of_a_list() -> None:
 
 def test_half_characters_are_replaced() -> None:
     assert texts_from(["broken \ud800 escape"]) == ["broken \ufffd escape"]
+    rows = [{"text": "half \ud800", "key": 1}, {"key": [2]}]
+    wanted = {"text": ["half \ufffd", None], "key": ["1", "[2]"]}
+    assert make_corpus(rows).table.to_pydict() == wanted
 
 
 def test_names_of_columns_that_are_no_text_and_collide() -> None:
@@ -128,13 +121,21 @@ def dicts(**columns: list) -> list[dict]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-@pytest.mark.parametrize("make", [dataset, dicts])
-def test_datasets_and_dicts_give_their_text_column(make) -> None:
+def frame(**columns: list) -> object:
+    return pandas.DataFrame(columns)
+
+
+MADE = [dataset, dicts, frame, lambda **c: polars.DataFrame(c), lambda **c: pa.table(c)]
+
+
+@pytest.mark.parametrize("make", MADE)
+def test_tables_of_all_kinds_give_their_text_column(make) -> None:
     other = ["x", "y", "z"]
     assert texts_from(make(label=[0, 1, 2], headline=["one fish", "two fish", None])) == TEXTS
     assert texts_from(make(key=other, text=["one fish", "two fish", None])) == TEXTS
     assert texts_from(make(key=other, body=TEXTS), "key") == other
-    assert make_corpus(make(n=[1, 2, 3], text=TEXTS)).texts == TEXTS
+    corpus = make_corpus(make(n=[1, 2, 3], text=TEXTS, z=other))
+    assert corpus.texts == TEXTS and corpus.table.column_names == ["n", "text", "z"]
     assert texts_from(make(key=other, other=TEXTS, n=[1, 2, 3])) == TEXTS  # more words by far
     with raises(UsageError, "it is not clear"):
         texts_from(make(key=TEXTS, other=TEXTS, n=[1, 2, 3]))
@@ -144,11 +145,11 @@ def test_datasets_and_dicts_give_their_text_column(make) -> None:
         texts_from(make(text=TEXTS, n=[1, 2, 3]), "txt")
 
 
-def test_columns_of_mixed_values_are_texts() -> None:
-    rows = [{"text": "one fish", "key": 1}, {"text": "half \ud800", "key": "x"}, {"key": [2]}]
-    corpus = make_corpus(rows)
+@pytest.mark.parametrize("make", [dicts, frame])
+def test_columns_of_mixed_values_are_texts(make) -> None:
+    corpus = make_corpus(make(text=["one fish", 2, None], key=[1, "x", [2]]))
     assert corpus.table.to_pydict() == {
-        "text": ["one fish", "half \ufffd", None],
+        "text": ["one fish", "2", None],
         "key": ["1", "x", "[2]"],
     }
 
@@ -169,16 +170,3 @@ def test_splits_of_a_dataset_come_one_behind_the_other() -> None:
     assert corpus.table["n"].to_pylist() == [1, 2, 3, 4]
     with raises(UsageError, "have different", "train, test"):
         make_corpus(Splits(train=dataset(text=TEXTS), test=dataset(body=TEXTS)))
-
-
-def test_a_real_dataset() -> None:
-    datasets = pytest.importorskip("datasets")
-    if not hasattr(datasets, "Dataset"):  # the folder of tests of that name
-        pytest.skip("needs Hugging Face datasets")
-    made = datasets.Dataset.from_dict({"label": [0, 1, 2], "text": ["one fish", "two fish", None]})
-    assert texts_from(made) == TEXTS
-    two = datasets.Dataset.from_dict({"a": ["x"], "b": ["y"]})
-    with raises(UsageError, "it is not clear"):
-        texts_from(two)
-    splits = datasets.DatasetDict({"train": made, "test": made})
-    assert make_corpus(splits).texts == [*TEXTS, *TEXTS]

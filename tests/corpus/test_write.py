@@ -28,7 +28,7 @@ FORMULAS = ["=1+1", "+1", "-1 off", "@SUM(A1)", "\t=1+1", "\r=2", '=HYPERLINK("h
             "=cmd|' /C calc'!A0", "{=1+1}", "https://example.invalid/x", "007", "1e5"]  # fmt: skip
 
 
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet", "xlsx"])
 def test_what_is_written_can_be_read_again(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"out.{suffix}"
     write_rows(path, TABLE, EXTRA)

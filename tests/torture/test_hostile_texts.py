@@ -32,7 +32,7 @@ HARM = [
     "\u2066isolate\u2069 override page",
     "null\x00byte inside text",
     "bell \x07\x07 and \x08\x08 backspace",
-    "line one\nline two\r\nline three",
+    "line one\nline two\r\nline three\rline four",
     "\ud800 lone half of a pair".encode("utf-8", "replace").decode(),
     "e\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301 marks over marks",
     "\ufeff mark of order \u2028 line \u2029 paragraph",
