@@ -45,20 +45,6 @@ def litter(folder: Path, *kinds: str) -> None:
         (place / "a").write_text(kind)
 
 
-def test_a_failed_folder_leaves_the_old_one(tmp_path: Path) -> None:
-    folder = tmp_path / "model"
-    replace_folder(folder, state("1"))
-
-    def broken(fresh: Path) -> None:
-        state("2")(fresh)
-        raise OSError("disk full")
-
-    with pytest.raises(OSError, match="disk full"):
-        replace_folder(folder, broken)
-    assert (folder / "a").read_text() == "1"
-    assert [p.name for p in tmp_path.iterdir()] == ["model"]
-
-
 @pytest.mark.parametrize("there", ["nothing", "an empty folder"])
 def test_a_kill_between_two_renames_is_mended(tmp_path: Path, there: str) -> None:
     folder = tmp_path / "run"

@@ -21,12 +21,14 @@ import coterie
 from coterie import runs
 from coterie.corpus import TextStream
 from coterie.editing import undo
-from coterie.errors import CoterieError
+from coterie.errors import CoterieError, UsageError
 from coterie.hierarchy import describe_levels, nest
 from endpoint_server import EndpointServer
+from said import raises
 
 TEXTS = ["red apple", "ripe apple", "fast car", "old car", "loud song", "new song"]
 LABELS = [0, 0, 1, 1, 2, 2]
+VECTORS = np.arange(12.0).reshape(6, 2)
 # What takes the options that a function hands on.
 HANDED_ON: dict[str, Callable[..., Any]] = {
     "read_corpus": TextStream,
@@ -86,10 +88,9 @@ def fitting(finished: Path, tmp_path: Path, address: str, monkeypatch) -> dict[s
     monkeypatch.chdir(tmp_path)
     run = Path(shutil.copytree(finished, tmp_path / "run"))
     model = coterie.load(run)
-    vectors = np.arange(12.0).reshape(6, 2)
     Path("t.csv").write_text("text\nred apple\nold car\n")
     return {
-        "texts": TEXTS, "data": TEXTS, "X": TEXTS, "labels": LABELS, "vectors": vectors,
+        "texts": TEXTS, "data": TEXTS, "X": TEXTS, "labels": LABELS, "vectors": VECTORS,
         "levels": [2], "scores": np.ones(6), "max_outliers": "5%",
         "clusters": coterie.open_run(run).clusters,
         "endpoint": address, "url": address, "model": model, "folder": run, "run": run,
@@ -99,7 +100,7 @@ def fitting(finished: Path, tmp_path: Path, address: str, monkeypatch) -> dict[s
         "cluster.encoder": "tfidf", "save.folder": tmp_path / "new",
         "export_run.out": tmp_path / "new", "export.out": tmp_path / "new",
         "choose_n_clusters.encoder": "tfidf",
-        "describe_levels.levels": nest(vectors, LABELS, levels=[2]),
+        "describe_levels.levels": nest(VECTORS, LABELS, levels=[2]),
         "Run.column.name": "text",
     }  # fmt: skip
 
@@ -162,3 +163,37 @@ def tried(function, owner: list, given: dict, about: inspect.Parameter, value: o
     except Exception as error:
         return f"{type(error).__name__}: {error!s:.100}"
     return "taken" if type(value) is object and not unchecked else ""
+
+
+NOT_NUMBERS = (3, None, "abc", ["1"], [[1, 2], [3]], {}, [1, "a"])
+CALLS: dict[str, tuple[str, Callable[[Any], Any], tuple[Any, ...]]] = {
+    "Run": ("folder", coterie.Run, (3, 2.5, None)),
+    "nest": ("vectors", lambda v: nest(v, LABELS, levels=[2]), NOT_NUMBERS),
+    "nest labels": ("labels", lambda v: nest(VECTORS, v, levels=[2]), (["a"], [0.5], [[0]])),
+    "mark_outliers": ("scores", lambda v: coterie.mark_outliers(v, "5%"), NOT_NUMBERS),
+    "describe_levels": ("levels", lambda v: describe_levels(TEXTS, v), (["x"], [2, 3])),
+    "describe": ("texts", lambda v: coterie.describe(v, [0]), ("one text",)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_values_that_are_almost_right_are_refused_by_name(call: str) -> None:
+    name, function, wrong = CALLS[call]
+    for value in wrong:
+        with raises(UsageError, f"{name}` should be"):
+            function(value)
+
+
+def test_labels_and_scores_have_one_length() -> None:
+    with raises(UsageError, "labels; give one label for each", "scores", "6", "2"):
+        coterie.mark_outliers(np.ones(6), "5%", [0, 0])
+    with raises(UsageError, "labels; give one label for each", "vectors", "6", "2"):
+        coterie.outlier_scores(VECTORS, [0, 0])
+
+
+def test_numbers_of_a_table_are_numbers() -> None:
+    """Nullable columns come as arrays of objects."""
+    pandas = pytest.importorskip("pandas")
+    column = pandas.Series(LABELS, dtype="Int64")
+    (level,) = nest(VECTORS, column, levels=[2])
+    assert level.labels.tolist() == nest(VECTORS, LABELS, levels=[2])[0].labels.tolist()

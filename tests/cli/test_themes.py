@@ -166,6 +166,8 @@ def test_a_fitted_model_has_themes(texts, tmp_path: Path) -> None:
     page = model.report(tmp_path / "page.html", given, levels="themes").read_text("utf-8")
     assert f"16 clusters in {len(themes)} broad themes." in page
     assert '"first":"broad theme"' in page and '"name":"broad theme"' in page
+    with raises(coterie.errors.UsageError, "should be an integer of", "n_themes"):
+        coterie.broad_themes(model, given, n_themes=0)
     with raises(coterie.errors.UsageError, "clusters to group", "16"):
         coterie.broad_themes(model, given, n_themes=16)
     with raises(coterie.errors.UsageError, "levels` should be", "'broad'"):

@@ -1,4 +1,4 @@
-"""The site builds without a warning, loads nothing from elsewhere, and its links lead somewhere."""
+"""The site builds without a warning, and loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -20,29 +20,20 @@ LARGEST_PICTURE = 200_000  # bytes
 
 
 class Page(HTMLParser):
-    """What a page loads, where it leads, which places it has, and what it says."""
+    """What a page loads, and its styles."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.loads: list[str] = []
-        self.leads: list[str] = []
-        self.places: set[str] = set()
-        self.said: list[str] = []
         self.styles: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = {key: value or "" for key, value in attrs}
-        self.places |= {found[key] for key in ("id", "name") if key in found}
         self.styles.append(found.get("style", ""))
-        if tag == "a":
-            self.leads.append(found.get("href", ""))
-        elif tag == "link" and found.get("rel") not in ("index", "search", "next", "prev"):
+        if tag == "link" and found.get("rel") not in ("index", "search", "next", "prev"):
             self.loads.append(found.get("href", ""))
         self.loads += [found[key] for key in ("src", "srcset", "poster", "data") if key in found]
-
-    def handle_data(self, data: str) -> None:
-        self.said.append(data)
 
 
 @pytest.fixture(scope="module")
@@ -90,22 +81,6 @@ def test_what_pages_load_is_there(site: Path, pages: dict[Path, Page]) -> None:
             path = unquote(urlsplit(address).path)
             if path and not address.startswith("data:"):
                 assert (file.parent / path).resolve().exists(), f"{file}: {address}"
-
-
-def test_links_inside_the_site_lead_somewhere(pages: dict[Path, Page]) -> None:
-    checked = 0
-    for file, page in pages.items():
-        for address in page.leads:
-            parts = urlsplit(address)
-            if parts.scheme or parts.netloc or not address:
-                continue
-            goal = (file.parent / unquote(parts.path)).resolve() if parts.path else file
-            assert goal.exists(), f"{file}: {address}"
-            fragment = unquote(parts.fragment)
-            if fragment and goal.suffix == ".html":
-                assert fragment in pages[goal].places, f"{file}: {address}"
-            checked += 1
-    assert checked > 500
 
 
 def test_pictures_are_small() -> None:

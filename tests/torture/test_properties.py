@@ -76,26 +76,14 @@ def asked(texts: list[str], k: int, possible: bool) -> int:
     return min(k, max(1, len(different)) if possible else len(texts))
 
 
-@pytest.mark.parametrize("name", CHEAP)
-def test_cheap_methods_on_any_small_corpus(name: str, request, tried) -> None:
+@pytest.mark.parametrize("name", [*CHEAP, *TRAINED])
+def test_methods_on_any_small_corpus(name: str, request, tried) -> None:
     many = request.config.getoption("--slow")
-
-    @settings(QUICK, max_examples=400 if many else 8)
-    @given(CORPORA, st.integers(1, 30), st.booleans())
-    def check(texts: list[str], k: int, possible: bool) -> None:
-        fitted = result_or_error(name, texts, asked(texts, k, possible))
-        tried["small corpora clustered" if fitted else "small corpora refused in words"] += 1
-
-    check()
-
-
-@pytest.mark.parametrize("name", TRAINED)
-def test_trained_methods_on_any_small_corpus(name: str, request, tried) -> None:
-    many = request.config.getoption("--slow")
-    if not many and name not in ("sccl", "dec", "aecl", "adsl"):
+    if not many and name in TRAINED and name not in ("sccl", "dec", "aecl", "adsl"):
         pytest.skip("takes minutes: run with --slow")
+    examples = (400 if many else 8) if name in CHEAP else (60 if many else 3)
 
-    @settings(QUICK, max_examples=60 if many else 3)
+    @settings(QUICK, max_examples=examples)
     @given(CORPORA, st.integers(1, 30), st.booleans())
     def check(texts: list[str], k: int, possible: bool) -> None:
         fitted = result_or_error(name, texts, asked(texts, k, possible))

@@ -8,6 +8,7 @@ import re
 import runpy
 import sys
 from pathlib import Path
+from unittest.mock import Mock, call
 
 import pytest
 
@@ -156,61 +157,54 @@ def test_without_a_setting_the_index_is_that_of_pip(monkeypatch: pytest.MonkeyPa
     assert places == []
 
 
-def test_other_machines_go_by_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, ...]] = []
-    inside = INSTALL["main"].__globals__
-    monkeypatch.setitem(inside, "pip", lambda *arguments: asked.append(arguments) or "")
+@pytest.fixture
+def pip(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """Stands in for pip, which says nothing where all went well."""
     monkeypatch.setenv("CONSTRAINTS", "constraints.txt")
-    monkeypatch.setitem(inside, "MACHINE", "CPython 2.7, Amiga m68k")
+    monkeypatch.delenv("LOCK", raising=False)
+    made = Mock(return_value="")
+    monkeypatch.setitem(INSTALL["main"].__globals__, "pip", made)
+    return made
+
+
+def test_other_machines_go_by_version(pip: Mock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(INSTALL["main"].__globals__, "MACHINE", "CPython 2.7, Amiga m68k")
     assert INSTALL["main"](["run"]) == 0 and INSTALL["main"](["test"]) == 0
     within = ("--constraint", "constraints.txt")
-    assert asked == [
-        (*within, "torch"),
-        (*within, *CHAIN["BUILD"]),
-        (*within, "--no-build-isolation", "--editable", "."),
-        (*within, "--no-build-isolation", "--editable", ".[test]"),
-        (*within, "--no-build-isolation", "--editable", "./benchmarks"),
+    assert pip.call_args_list == [
+        call(*within, "torch"),
+        call(*within, *CHAIN["BUILD"]),
+        call(*within, "--no-build-isolation", "--editable", "."),
+        call(*within, "--no-build-isolation", "--editable", ".[test]"),
+        call(*within, "--no-build-isolation", "--editable", "./benchmarks"),
     ]
 
 
 @pytest.mark.parametrize("name", ["LOCK", "CONSTRAINTS"])
-def test_digests_can_be_declined(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    inside = INSTALL["main"].__globals__
-    asked: list[tuple[str, ...]] = []
-    monkeypatch.setitem(inside, "pip", lambda *arguments: asked.append(arguments) or "")
+def test_digests_can_be_declined(name: str, pip: Mock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "no" if name == "LOCK" else "")
     assert INSTALL["main"](["torture"]) == 0
-    assert asked[0][-1] == "atheris" and "--require-hashes" not in asked[0]
+    asked = pip.call_args_list[0].args
+    assert asked[-1] == "atheris" and "--require-hashes" not in asked
 
 
 def test_where_the_locks_fit_nothing_comes_without_a_digest(
-    monkeypatch: pytest.MonkeyPatch,
+    pip: Mock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inside = INSTALL["main"].__globals__
-    answers = {"locks/torch.txt": "", "locks/run.txt": ""}
-    asked: list[tuple[str, ...]] = []
-
-    def pip(*arguments: str) -> str:
-        asked.append(arguments)
-        return answers.get(arguments[-1], "")
-
-    monkeypatch.setitem(inside, "pip", pip)
-    monkeypatch.setitem(inside, "MACHINE", INSTALL["this_machine"]())
-    monkeypatch.setenv("CONSTRAINTS", "constraints.txt")
-    monkeypatch.delenv("LOCK", raising=False)
+    monkeypatch.setitem(INSTALL["main"].__globals__, "MACHINE", INSTALL["this_machine"]())
     assert INSTALL["main"](["run"]) == 0
-    assert all("--require-hashes" in one for one in asked[:-1]) and len(asked) == 3
-    assert asked[-1] == ("--no-deps", "--no-build-isolation", "--editable", ".")
-    answers["locks/run.txt"] = "THESE PACKAGES DO NOT MATCH THE HASHES"
-    with pytest.raises(SystemExit, match="DO NOT MATCH"):
-        INSTALL["main"](["run"])
-    answers["locks/torch.txt"] = "THESE PACKAGES DO NOT MATCH THE HASHES"
-    with pytest.raises(SystemExit, match="DO NOT MATCH"):
-        INSTALL["main"](["run"])
-    answers["locks/torch.txt"] = "ERROR: No matching distribution found for torch==2.13.0+cpu"
-    asked.clear()
+    *locked, own = (asked.args for asked in pip.call_args_list)
+    assert len(locked) == 2 and all("--require-hashes" in one for one in locked)
+    assert own == ("--no-deps", "--no-build-isolation", "--editable", ".")
+    wrong = "THESE PACKAGES DO NOT MATCH THE HASHES"
+    for answers in (["", wrong], [wrong]):  # to torch.txt and run.txt
+        pip.side_effect = answers
+        with pytest.raises(SystemExit, match="DO NOT MATCH"):
+            INSTALL["main"](["run"])
+    pip.reset_mock()
+    pip.side_effect = ["ERROR: No matching distribution found for torch==2.13.0+cpu", "", "", ""]
     assert INSTALL["main"](["run"]) == 0  # another build of torch: by version, and said so
-    assert asked[1] == ("--constraint", "constraints.txt", "torch")
+    assert pip.call_args_list[1] == call("--constraint", "constraints.txt", "torch")
 
 
 def test_pip_itself_refuses_a_file_with_another_digest(tmp_path: Path) -> None:
