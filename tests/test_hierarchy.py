@@ -14,7 +14,6 @@ from coterie.hierarchy import (
     Hierarchy,
     build_hierarchy,
     build_themes,
-    describe_levels,
     find_themes,
     nest,
 )
@@ -98,25 +97,6 @@ def test_what_does_not_fit_is_refused(data) -> None:
         nest(x, labels, [1, 2], levels=[2])
     with raises(UsageError, "has no mean; there"):
         nest(x[:3], labels, [1, 1, 1], levels=[2])
-
-
-def test_levels_are_described_with_parents() -> None:
-    texts = [
-        "late parcel",
-        "parcel delayed",
-        "lost parcel",
-        "card declined",
-        "card blocked",
-        "card",
-    ]
-    x = np.array([[0.0], [0.5], [1.0], [9.0], [9.5], [9.7]])
-    levels = nest(x, [0, 1, 2, 3, 4, 4], levels=[2, 5])
-    coarse, fine = describe_levels(texts, levels, x)
-    assert {c.name.split(",")[0].split()[-1] for c in coarse} == {"Parcel", "Card"}
-    assert all(c.parent is None for c in coarse)
-    assert [c.parent for c in fine] == levels[1].parents
-    for cluster in fine:
-        assert texts[[0, 1, 2, 3, 4][cluster.id]] in coarse[cluster.parent].examples
 
 
 def test_no_level_repeats_the_name_of_one_of_several_parts() -> None:

@@ -133,6 +133,8 @@ def test_what_cannot_be_compared_is_refused() -> None:
         compare([0], [0], by="guessing")
     with raises(DataError, "leave out --by", "words"):
         compare([0], [0], by="words")
+    with raises(UsageError, "should be", "b", "3"):
+        compare([0, 1], 3)
 
 
 def test_labels_of_any_kind() -> None:
@@ -157,8 +159,3 @@ def test_tables_of_other_programs(tmp_path) -> None:
     assert merged.count("merged") == 1 and merged.notes[0].startswith("topics.csv")
     with raises(DataError, "there is no column", "a_column", "'topics'"):
         compare(table, other, a_column="topics", id_column="ticket")
-
-
-def test_a_side_that_is_none_is_refused() -> None:
-    with raises(UsageError, "should be", "b", "3"):
-        compare([0, 1], 3)

@@ -111,17 +111,13 @@ def test_the_command_prints_a_table_and_writes_a_page(runs, tmp_path) -> None:
     assert "What moved" in html and read_run_side(runs["a"]).texts[0].split()[0] in html
 
 
-def test_the_command_prints_json(runs) -> None:
-    result = call("compare", runs["a"], runs["six"], "--json")
-    found = json.loads(result.stdout)
-    assert found["evidence"] == "texts" and found["seen"] == 60
-    assert sum(flow["count"] for flow in found["flows"]) == 60
-
-
 def test_texts_can_be_left_out(runs, tmp_path) -> None:
     page = tmp_path / "changes.html"
     result = call("compare", runs["a"], runs["six"], "--no-texts", "--json", "--out", page)
-    assert all(flow["examples"] == [] for flow in json.loads(result.stdout)["flows"])
+    found = json.loads(result.stdout)
+    assert found["evidence"] == "texts" and found["seen"] == 60
+    assert sum(flow["count"] for flow in found["flows"]) == 60
+    assert all(flow["examples"] == [] for flow in found["flows"])
     texts = read_run_side(runs["a"]).texts
     assert not any(text in page.read_text("utf-8") for text in texts)
 
@@ -145,14 +141,10 @@ def test_two_columns_of_one_table(tmp_path) -> None:
         (["nowhere.csv", "nowhere.csv"], 2, "there is no file"),
         (["a", "a", "--out", "page.pdf"], 2, "ends in .html"),
         (["a", "a", "--by", "magic"], 2, "--by"),
+        (["empty", "a"], 3, "holds no run: there"),
     ],
 )
-def test_errors_have_codes_and_remedies(runs, arguments, code, message) -> None:
-    named = [runs.get(a, a) if a == "a" else a for a in arguments]
-    result = call("compare", *named, code=code)
-    assert message in result.output
-
-
-def test_a_folder_that_is_no_run_is_refused(tmp_path, runs) -> None:
-    result = call("compare", tmp_path, runs["a"], code=3)
-    assert says(result.output, "holds no run: there")
+def test_errors_have_codes_and_remedies(runs, tmp_path, arguments, code, message) -> None:
+    places = {"a": runs["a"], "empty": tmp_path}
+    named = [places.get(argument, argument) for argument in arguments]
+    assert says(call("compare", *named, code=code).output, message)

@@ -8,7 +8,6 @@ import pytest
 
 import coterie
 from coterie._progress import Progress
-from coterie.description import rename_clusters
 from coterie.naming import Endpoint, make_requests, name_clusters
 from said import says
 
@@ -111,15 +110,6 @@ def test_an_empty_cluster_is_not_asked_about(clusters) -> None:
     assert [r.cluster for r in make_requests([replace(clusters[0], size=0)], "m")] == []
 
 
-def test_nothing_is_asked_twice(server, clusters, tmp_path: Path) -> None:
-    server.plan = [echo(server)]
-    first = name_clusters(clusters, server.url, folder=tmp_path)
-    again = name_clusters(clusters, server.url, folder=tmp_path)
-    assert names(first) == names(again) and again.asked == 0 and len(server.seen) == 3
-    name_clusters(clusters, server.url, folder=tmp_path, model="other")
-    assert len(server.seen) == 6  # another model is another question
-
-
 def test_ctrl_c_loses_nothing(server, clusters, tmp_path: Path) -> None:
     class Stop(Progress):
         def advance(self, done: int, values=None) -> None:
@@ -179,9 +169,3 @@ def test_what_is_kept(server, clusters, tmp_path: Path, monkeypatch: pytest.Monk
 def test_lone_surrogates_do_not_stop_it(server, clusters, tmp_path: Path) -> None:
     broken = [replace(clusters[0], examples=["late \ud800 parcel"])]
     assert name_clusters(broken, server.url, folder=tmp_path).named == 1
-
-
-def test_renaming_reaches_neighbours(clusters) -> None:
-    out = rename_clusters(clusters, {1: "Refunds"})
-    assert [c.name for c in out] == ["own 0", "Refunds", "own 2"]
-    assert out[0].near[0].name == "Refunds" and clusters[0].near[0].name == "own 1"

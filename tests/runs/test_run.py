@@ -184,30 +184,6 @@ def test_levels_outliers_page_export_and_comparison(tmp_path: Path) -> None:
     assert run.compare(run).moved == 0
 
 
-def test_a_resumed_run_does_not_search_for_the_number_again(tmp_path: Path, monkeypatch) -> None:
-    from coterie import clustering
-    from coterie.runs.fit import RunFit
-
-    whole = coterie.cluster(TEXTS * 2, folder=tmp_path / "whole", **KMEANS)
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    def search(*_: object) -> None:
-        raise AssertionError("the manifest has the number")
-
-    cut = tmp_path / "cut"
-    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
-        broken.setattr(clustering, "write_rows", stop)
-        coterie.cluster(TEXTS * 2, folder=cut, **KMEANS)
-    monkeypatch.setattr(RunFit, "_find_number", search)
-    coterie.cluster(TEXTS * 2, folder=cut, resume=True, **KMEANS)
-    for name in SAME:
-        assert (cut / name).read_bytes() == (whole.folder / name).read_bytes(), name
-    with pytest.raises(AssertionError, match="the manifest has"):  # another seed: another choice
-        coterie.cluster(TEXTS * 2, folder=cut, resume=True, seed=1, **KMEANS)
-
-
 @pytest.mark.parametrize(
     ("options", "key", "values"),
     [

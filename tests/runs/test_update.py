@@ -14,7 +14,6 @@ import commands
 import coterie
 from commands import rows
 from commands import run as call
-from coterie import clustering
 from coterie.blocks.assign import LinearAssigner
 from coterie.blocks.ridge import RidgeClassifier
 from coterie.checking import check_integrity
@@ -244,23 +243,6 @@ def test_a_dry_run_writes_nothing(run: Path, boats: Path) -> None:
     said = json.loads(result.stdout)
     assert (said["rows"], said["written"], len(said["new"])) == (30, False, 1)
     assert content(run) == before
-
-
-def test_what_fails_leaves_the_run_as_it_was(
-    run: Path, boats: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = content(run)
-
-    def full(*_: object) -> None:
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr(clustering, "write_rows", full)
-    with pytest.raises(OSError, match="No space"):
-        update(run, boats)
-    assert content(run) == before
-    monkeypatch.undo()
-    first = update(run, boats)
-    assert first.number == 1
 
 
 def test_other_columns(run: Path, tmp_path: Path) -> None:

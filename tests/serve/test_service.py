@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import commands
 import coterie
 from coterie import open_run
 from coterie._folders import held
@@ -208,11 +209,9 @@ def test_similar_texts_are_the_nearest_vectors(reading: Any, finished: Path) -> 
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-    log = found.pop("edits.jsonl", b"")
-    found["edits.jsonl"] = re.sub(rb'"when": "[^"]*"', b"", log)
-    return found
+    """Every file of the run; its log without the times."""
+    found = commands.content(folder)
+    return found | {"edits.jsonl": re.sub(rb'"when": "[^"]*"', b"", found.get("edits.jsonl", b""))}
 
 
 EDITS = [
