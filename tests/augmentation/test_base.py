@@ -6,9 +6,6 @@ from coterie.augmentation.base import (
     FACTORS,
     STEP,
     bits,
-    chosen,
-    how_many,
-    positions,
     text_keys,
 )
 
@@ -40,22 +37,3 @@ def test_keys_depend_on_text_and_settings_alone() -> None:
     together = text_keys(["a", "b", "ß\ud800"], {"seed": 1})
     assert [int(text_keys([t], {"seed": 1})[0]) for t in ("a", "b", "ß\ud800")] == together.tolist()
     assert set(together.tolist()).isdisjoint(text_keys(["a", "b"], {"seed": 2}).tolist())
-
-
-def test_the_smallest_scores_of_each_row_are_chosen() -> None:
-    rng = np.random.default_rng(0)
-    rows = np.repeat(np.arange(50), rng.integers(0, 9, 50))
-    scores = rng.integers(0, 2**63, len(rows)).astype(np.uint64)
-    most = rng.integers(0, 5, 50)
-    wanted = np.zeros(len(rows), dtype=bool)
-    for row in range(50):
-        own = np.flatnonzero(rows == row)
-        wanted[sorted(own, key=lambda i: scores[i])[: most[row]]] = True
-    assert (chosen(rows, scores, most) == wanted).all()
-
-
-def test_counts_and_positions() -> None:
-    assert how_many(np.array([1, 9, 10, 29, 100]), 0.1).tolist() == [1, 1, 1, 2, 10]
-    assert how_many(np.array([100]), 0.29).tolist() == [29]  # 0.29 * 100 is a little less
-    assert positions(np.array([2, 2, 2, 5, 7, 7])).tolist() == [0, 1, 2, 0, 0, 1]
-    assert positions(np.empty(0, np.int64)).tolist() == []

@@ -52,13 +52,6 @@ def test_damage_is_seen_and_named(damage, reason: str) -> None:
     assert reason in result.reason
 
 
-def test_trouble_in_training_is_passed_on() -> None:
-    x, labels = cloud()
-    result = Guard(x, labels, 5, seed=0).judge(None, "the loss is not a number")
-    assert result.fired and result.reason == "the loss is not a number"
-    assert result.to_dict()["final"] is None
-
-
 def test_neighbor_agreement_is_one_for_pure_and_zero_for_random_or_single_clusters() -> None:
     x, labels = cloud(600, spread=0.01)
     neighbors, anchors = nearest_neighbors(x, 0)

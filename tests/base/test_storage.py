@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import coterie
-from coterie import SCCL, TwoStep
+from coterie import DEC, SCCL, Auto, TwoStep
 from coterie.errors import DataError, UsageError
 from said import raises
 
@@ -19,17 +20,29 @@ def saved(topics, tmp_path: Path) -> Path:
     return tmp_path / "m"
 
 
-def test_an_untrained_encoder_is_named_not_copied(topics, tiny_encoder: Path, tmp_path) -> None:
-    model = TwoStep(3, encoder=str(tiny_encoder), random_state=0).fit(topics[0])
-    model.save(tmp_path / "a")
-    assert not (tmp_path / "a" / "encoder").exists()
-    pointer = json.loads((tmp_path / "a" / "config.json").read_text())["encoder"]["pointer"]
-    assert pointer["name"] == str(tiny_encoder) and len(pointer["weights_sha256"]) == 64
-    model.save(tmp_path / "b", include_encoder=True)
-    assert (tmp_path / "b" / "encoder" / "modules.json").exists()
-    for folder in ("a", "b"):
-        again = coterie.load(tmp_path / folder)
-        np.testing.assert_array_equal(again.predict(topics[0]), model.labels_)
+POINTING = [  # models over a sentence encoder that training leaves alone
+    TwoStep(3, random_state=0),
+    TwoStep(3, random_state=0, word_weight=1.0, smooth=2),
+    Auto(3, random_state=0),
+    DEC(3, random_state=0, ae_layers=(40, 10), ae_steps=40, steps=10, guard=False),
+]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("model", POINTING, ids=["embedding", "words", "views", "codes"])
+def test_an_untrained_encoder_is_named_and_copied_only_where_asked_for(
+    model, whole: bool, topics, tiny_encoder: Path, tmp_path: Path
+) -> None:
+    model = clone(model).set_params(encoder=str(tiny_encoder)).fit(topics[0])
+    model.save(tmp_path / "m", include_encoder=whole)
+    assert bool(list((tmp_path / "m").rglob("modules.json"))) == whole
+    config = (tmp_path / "m" / "config.json").read_text()
+    assert (str(tiny_encoder) in config) and ("weights_sha256" in config) != whole
+    again = coterie.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(topics[0]), model.labels_)
+    new = ["ripe pear juice", "unheard of"]
+    np.testing.assert_allclose(again.predict_proba(new), model.predict_proba(new), atol=1e-6)
+    assert again.remarks() == model.remarks()
 
 
 def test_a_trained_encoder_is_an_ordinary_sentence_transformers_folder(

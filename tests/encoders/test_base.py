@@ -34,11 +34,12 @@ def test_rows_come_out_dense(kind) -> None:
 def test_content_tells_items_apart() -> None:
     matrix = np.array([[1, 0], [0, 2]], dtype=np.float32)
     cpu = torch.device("cpu")
-    kinds = [Rows(matrix), Rows(csr_matrix(matrix)), RaggedTokens.build([[1, 2], [3]], 0)]
-    others = [Rows(matrix + 1), Rows(csr_matrix(matrix + 1)), RaggedTokens.build([[1], [2, 3]], 0)]
-    for items, other in zip(kinds, others, strict=True):
-        assert items.content() == items.to(cpu).content()
-        assert items.content() != other.content()
+    tokens = [RaggedTokens.build(one, 0) for one in ([[1, 2], [3]], [[1], [2, 3]])]
+    words = [RaggedTokens.build([[1, 2], [3]], 0, [one, [0]]) for one in ([0, 0], [0, 1])]
+    rows = [Rows(matrix), Rows(matrix + 1), Rows(csr_matrix(matrix + 1))]
+    every = [*tokens, *words, *rows]
+    assert len({items.content() for items in every}) == len(every)
+    assert [items.to(cpu).content() for items in every] == [items.content() for items in every]
 
 
 def test_batches_by_length_hold_every_position_once_and_fit_the_budget() -> None:

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from coterie.encoders import DEFAULT, RaggedTokens, SentenceEncoder, load_encoder, no_cache
-from coterie.encoders.base import ROUND, pack_rows
-from coterie.encoders.bert import can_pack, pack_forward, read_light
+from coterie.encoders.base import pack_rows
+from coterie.encoders.bert import can_pack, read_light
 
 ODD = [
     "Where is my parcel?", "", "[SEP] hi [MASK] there [CLS]", "naïve café ÀÉÎ", "a" * 150 + " b",
@@ -68,16 +68,6 @@ def test_changed_weights_and_switches_go_along(tiny_encoder: Path) -> None:
     assert encoder.light is None
     assert not any(weight.requires_grad for weight in encoder.parameters())
     np.testing.assert_allclose(vectors(encoder, ["apple car"]), changed, atol=1e-6)
-
-
-def test_training_is_left_to_the_libraries(tiny_encoder: Path) -> None:
-    encoder = load_encoder(tiny_encoder, max_length=32)
-    encoder.eval()
-    assert encoder.light is not None
-    encoder.train()
-    assert encoder.light is None
-    assert encoder.model.training
-    assert any(isinstance(part, torch.nn.Dropout) for part in encoder.modules())
 
 
 @pytest.mark.parametrize(
@@ -142,29 +132,6 @@ def test_norms_called_gamma_and_beta_are_read(tiny_encoder: Path, tmp_path: Path
     np.testing.assert_array_equal(vectors(light, ODD), expected)
 
 
-def test_packed_batches_hold_the_tokens_of_padded_ones() -> None:
-    items = RaggedTokens.build([[5, 6, 7], [8], [9, 4]], pad=0)
-    index = np.array([2, 0, 0, 1])
-    packed = items.packed_batch(index)
-    assert packed["input_ids"].shape == (ROUND // 32, 32)
-    # The longest lie first: both of three tokens, then the one of two, then the single one.
-    assert packed["input_ids"][0, :9].tolist() == [5, 6, 7, 5, 6, 7, 9, 4, 8]
-    assert packed["positions"][0, :9].tolist() == [0, 1, 2, 0, 1, 2, 0, 1, 0]
-    assert packed["slots"][0, :9].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 3]
-    assert packed["begins"].tolist() == [6, 0, 3, 8]
-    assert packed["picks"].tolist() == [2, 0, 1, 3]
-    assert (packed["slots"] >= 0).sum() == 9
-
-
-def test_slots_count_anew_in_every_row() -> None:
-    items = RaggedTokens.build([[7] * 60, [8] * 50, [9] * 100], pad=0)
-    packed = items.packed_batch(np.array([0, 1, 0, 1, 1]))
-    assert packed["input_ids"].shape == (ROUND // 128, 128)  # rows without a text fill up
-    assert packed["begins"].tolist() == [0, 128, 60, 178, 256]
-    assert packed["picks"].tolist() == [0, 128, 1, 129, 256]
-    assert (packed["slots"][3:] == -1).all()
-
-
 def test_all_batches_have_rows_of_one_width() -> None:
     """Else a step would be recorded for every width that comes up."""
     items = RaggedTokens.build([[7] * 60, [8] * 5], pad=0)
@@ -218,23 +185,6 @@ def test_only_known_parts_on_a_gpu_are_packed(tiny_encoder: Path) -> None:
     assert not can_pack(model, None, cuda)
     model[0].auto_model.config.hidden_act = "relu"
     assert not can_pack(model, torch.bfloat16, cuda)
-
-
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
-def test_in_float32_vectors_and_gradients_are_the_same(tiny_encoder: Path, pooling: str) -> None:
-    encoder = load_encoder(str(tiny_encoder), pooling=pooling).eval()
-    items, _ = encoder.prepare(TEXTS)
-    found = pack_forward(encoder.model, items.packed_batch(INDEX), torch.float32)
-    expected = encoder(items.batch(INDEX))
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
-    weights = torch.linspace(-1, 1, expected.shape[1])
-    parameters = [p for n, p in encoder.named_parameters() if "pooler" not in n]
-    for a, b in zip(
-        torch.autograd.grad((found * weights).sum(), parameters),
-        torch.autograd.grad((expected * weights).sum(), parameters),
-        strict=True,
-    ):
-        torch.testing.assert_close(a, b, atol=1e-3, rtol=1e-3)
 
 
 @pytest.mark.gpu

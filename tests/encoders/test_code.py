@@ -7,8 +7,7 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix
 
-from coterie.encoders import BagOfWords, CodeEncoder, load_encoder, load_saved, make_code_encoder
-from coterie.encoders.load import saved_settings
+from coterie.encoders import BagOfWords, CodeEncoder, load_encoder, make_code_encoder
 
 TEXTS = ["red apple pie", "green apple", "fast red car", "slow car", "green apple", "old car"]
 
@@ -70,20 +69,6 @@ def test_scales_equal_their_loops(sparse: bool) -> None:
             np.testing.assert_array_equal(rows, x)
         encoder.see(1000 * given)  # only the first rows count
         np.testing.assert_array_equal(encoder.rows({"vectors": torch.from_numpy(x)}), rows)
-
-
-@pytest.mark.parametrize("spec", ["tfidf", "sif", "tiny"])
-def test_save_and_load_make_the_same_codes(spec: str, tiny_encoder: Path, tmp_path: Path) -> None:
-    below = load_encoder(str(tiny_encoder) if spec == "tiny" else spec)
-    encoder = make_code_encoder(below, "minmax")
-    items, _ = ready(encoder, activation="leaky-relu", bounded=True)
-    wanted = encoder.encode(items)
-    assert np.abs(wanted).max() <= 1
-    encoder.save(tmp_path)
-    assert (tmp_path / "meaning").exists() == (spec != "tiny")  # that one is somewhere else
-    again = load_saved(tmp_path, saved_settings(encoder, "auto"))
-    assert again.decoder is None and type(again) is type(encoder)
-    np.testing.assert_array_equal(again.encode(again.prepare(TEXTS)[0]), wanted)
 
 
 def test_rows_of_numbers_have_an_encoder_of_their_own() -> None:

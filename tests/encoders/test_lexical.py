@@ -12,7 +12,6 @@ from scipy.sparse import csr_matrix
 from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
-import coterie
 from coterie import TwoStep
 from coterie.encoders import (
     BagOfWords,
@@ -342,16 +341,3 @@ def test_each_part_has_its_length_and_texts_share_items(tiny_encoder: Path, topi
     np.testing.assert_allclose(encoder.encode(items, some), vectors[some], atol=1e-6)
     with raises(UsageError, "an encoder with lexical"):
         encoder.make_trainable()
-
-
-@pytest.mark.parametrize("whole", [False, True])
-def test_a_model_with_words_comes_back(tiny_encoder: Path, topics, tmp_path, whole: bool) -> None:
-    texts, _ = topics
-    model = TwoStep(3, encoder=str(tiny_encoder), word_weight=1.0, smooth=2, random_state=0)
-    model.fit(texts)
-    model.save(tmp_path / "m", include_encoder=whole)
-    assert (tmp_path / "m" / "encoder" / "meaning").exists() == whole
-    again = coterie.load(tmp_path / "m")
-    np.testing.assert_array_equal(again.predict(texts), model.labels_)
-    new = ["ripe pear juice", "unheard of"]
-    np.testing.assert_array_equal(again.predict(new), model.predict(new))

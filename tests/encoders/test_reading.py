@@ -16,6 +16,7 @@ from coterie import Auto, TwoStep
 from coterie.encoders import (
     BagOfWords,
     LexicalEncoder,
+    NgramsAndWords,
     SentenceEncoder,
     ViewsEncoder,
     load_encoder,
@@ -167,6 +168,7 @@ def test_english_gets_no_warning_and_the_same_vectors_as_by_name(caplog) -> None
     free = Auto(3, random_state=0).fit(texts)
     named = Auto(3, encoder="all-MiniLM-L6-v2", random_state=0).fit(texts)
     assert not caplog.records and free.encoder_notes_ == ()
+    assert isinstance(free.encoder_.lexical, NgramsAndWords)
     np.testing.assert_array_equal(free.vectors_, named.vectors_)
     assert (free.labels_ == named.labels_).all()
 

@@ -10,7 +10,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from coterie import TwoStep, load
-from coterie.encoders import DEFAULT, RaggedTokens, SentenceEncoder, load_encoder, load_saved
+from coterie.encoders import DEFAULT, SentenceEncoder, load_encoder, load_saved
 from coterie.encoders.load import locate, saved_settings
 from coterie.encoders.sentence import has_bfloat16, word_numbers
 from coterie.errors import DataError, MissingError, UsageError
@@ -242,15 +242,6 @@ def test_batches_hold_the_words_only_when_asked(tiny_encoder: Path) -> None:
     features = items.to(torch.device("cpu")).batch(np.array([0, 1]))
     assert features["word_ids"].tolist() == [[-1, 0, 1, -1], [-1, 0, -1, -1]]
     np.testing.assert_array_equal(encoder.encode(items), plain)  # the model never sees them
-
-
-def test_words_are_part_of_the_content() -> None:
-    tokens = [[1, 2, 3]]
-    contents = {
-        RaggedTokens.build(tokens, 0, words).content()
-        for words in (None, [[-1, 0, 0]], [[-1, 0, 1]])
-    }
-    assert len(contents) == 3
 
 
 def test_slow_tokenizers_are_refused() -> None:

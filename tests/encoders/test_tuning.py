@@ -24,11 +24,11 @@ from coterie.errors import UsageError
 from said import raises
 
 TEXTS = ["apple pear plum", "car", "song guitar drum chorus singer violin", "bus motor"]
-INDEX = np.array([0, 1, 2, 3, 2])
+INDEX = np.array([0, 1, 2, 3, 2] * 12)  # some 300 tokens: packed, ten rows
 
 
-def tuned(folder: Path, tune: str) -> SentenceEncoder:
-    encoder = load_encoder(str(folder))
+def tuned(folder: Path, tune: str, pooling: str = "auto") -> SentenceEncoder:
+    encoder = load_encoder(str(folder), pooling=pooling)
     begin_training(encoder, tune)
     torch.manual_seed(0)
     put_tune(encoder, tune)
@@ -145,9 +145,13 @@ def test_an_error_in_training_still_leaves_an_ordinary_encoder(tiny_encoder: Pat
     assert not any(isinstance(m, LowRank) for m in encoder.modules())
 
 
-@pytest.mark.parametrize("tune", ["full", "last-1", "lora"])
-def test_packed_texts_get_the_same_vectors_and_gradients(tiny_encoder: Path, tune: str) -> None:
-    encoder = tuned(tiny_encoder, tune)
+@pytest.mark.parametrize(
+    ("tune", "pooling"), [("full", "mean"), ("full", "cls"), ("last-1", "mean"), ("lora", "mean")]
+)
+def test_packed_texts_get_the_same_vectors_and_gradients(
+    tiny_encoder: Path, tune: str, pooling: str
+) -> None:
+    encoder = tuned(tiny_encoder, tune, pooling)
     stir(encoder)
     items, _ = encoder.prepare(TEXTS)
     found = pack_forward(encoder.model, items.packed_batch(INDEX), torch.float32)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +9,10 @@ import pytest
 import torch
 from tests.said import raises
 
-import coterie
 from coterie.encoders import SentenceEncoder, ViewsEncoder, load_encoder
 from coterie.encoders.sentence import PooledEncoder, middle_layers
 from coterie.encoders.views import token_weights
 from coterie.errors import DataError
-from coterie.methods import Auto
 
 
 def loop_over_layers(encoder: SentenceEncoder, text: str, weights) -> tuple[list[float], ...]:
@@ -86,20 +83,6 @@ def test_a_pooling_of_the_first_token_is_left_as_it_is(tiny_encoder: Path, topic
     plain = items.embeddings - items.embeddings.mean(axis=0)
     plain /= np.linalg.norm(plain, axis=1, keepdims=True)
     np.testing.assert_allclose(vectors[:, :32], plain[items.pairs[:, 0]], atol=1e-4)
-
-
-@pytest.mark.parametrize("whole", [False, True])
-def test_a_model_with_views_comes_back(tiny_encoder: Path, topics, tmp_path, whole: bool) -> None:
-    texts, _ = topics
-    model = Auto(3, encoder=str(tiny_encoder), random_state=0).fit(texts)
-    model.save(tmp_path / "m", include_encoder=whole)
-    assert (tmp_path / "m" / "encoder" / "meaning").exists() == whole
-    saved = json.loads((tmp_path / "m" / "encoder" / "encoder.json").read_text("utf-8"))
-    assert saved == {"kind": "views", "weight": 1.0, "gated": False}
-    again = coterie.load(tmp_path / "m")
-    np.testing.assert_array_equal(again.predict(texts), model.labels_)
-    new = ["ripe pear juice", "unheard of"]
-    np.testing.assert_allclose(again.predict_proba(new), model.predict_proba(new), atol=1e-6)
 
 
 def test_damaged_arrays_are_refused(tiny_encoder: Path) -> None:

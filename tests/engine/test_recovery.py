@@ -185,14 +185,6 @@ def test_a_stage_after_one_that_went_wrong_begins_alike_when_continued(tmp_path:
     assert_equal(whole.state_dict(), net.state_dict())
 
 
-def test_the_history_of_an_earlier_training_stays() -> None:
-    net, data = make()
-    both = run()
-    train(net, data, [stage(square, name="before", steps=3)], both)
-    train(net, data, [stage(square, name="after", steps=2)], both)
-    assert [row["stage"] for row in both.history.rows] == ["before"] * 3 + ["after"] * 2
-
-
 def test_an_interrupt_in_the_step_that_ends_a_stage_does_not_lengthen_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -470,12 +470,6 @@ def test_the_decoder_learns_to_write_the_texts_again(tiny_encoder: Path, topics)
     assert own < other - 0.05
 
 
-def test_labels_by_the_head_are_its_softmax(topics) -> None:
-    model = ClusterBERT(3, encoder="tfidf", labels_from="head", guard=False, **FAST).fit(topics[0])
-    p = model.net_.head(torch.from_numpy(model.vectors_)).softmax(dim=1).detach().numpy()
-    np.testing.assert_allclose(np.sort(model.probabilities_), np.sort(p), atol=1e-5)
-
-
 def test_prediction_and_the_saved_model_need_no_words(tiny_encoder: Path, topics, tmp_path) -> None:
     model = ClusterBERT(3, encoder=str(tiny_encoder), record_stages=True, **FAST).fit(topics[0])
     assert not model.encoder_.keep_words

@@ -4,7 +4,6 @@ import json
 import logging
 import math
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -484,13 +483,6 @@ def test_default_number_of_steps(n: int, steps: int) -> None:
     assert stage.steps == steps
 
 
-def test_labels_are_the_largest_assignment_on_the_trained_map(topics) -> None:
-    model = DECCRL(3, encoder="tfidf", guard=False, **SETTINGS).fit(topics[0])
-    net = model.net_
-    log_q = net.assign(net.reduce(torch.from_numpy(model.vectors_))).exp().detach().numpy()
-    np.testing.assert_allclose(np.sort(model.probabilities_), np.sort(log_q), atol=1e-5)
-
-
 @pytest.mark.parametrize("labels", ["head", "kmeans"])
 def test_topics_are_the_planted_words_of_their_cluster(labels: str, topics, tmp_path) -> None:
     texts, truth = topics
@@ -506,13 +498,6 @@ def test_topics_are_the_planted_words_of_their_cluster(labels: str, topics, tmp_
     model.save(tmp_path / "m")
     assert coterie.load(tmp_path / "m").topics_ == model.topics_
     assert json.loads((tmp_path / "m" / "config.json").read_text())["fitted"]["topics_"]
-
-
-def test_there_are_no_topics_where_the_guard_steps_in(tiny_encoder: Path, topics) -> None:
-    wild = {**SETTINGS, "lr": 10.0, "head_lr": 10.0, "steps": 25}
-    model = DECCRL(3, encoder=str(tiny_encoder), **wild).fit(topics[0])
-    assert model.kept_start and model.topics_ is None
-    np.testing.assert_array_equal(model.predict(topics[0]), model.labels_)
 
 
 def test_vectors_without_texts_are_clustered_without_words(caplog) -> None:

@@ -27,7 +27,7 @@ OUTSIDE: list[tuple[str, dict[str, Any]]] = [  # what is wrong everywhere is in 
     ("deccrl", {"temperature": 0, "word_dim": None, "word_vectors": "absent.txt"}),
     ("hac-sd", {"kept_factor": 0.0}),
     ("idec", {"ae_dropout": 1.0, "ae_layers": (), "alpha": 0, "refresh_every": 0}),
-    ("kate", {"code_dim": 0, "winners": 0}),
+    ("kate", {"code_dim": 0, "encoder": "tfidf", "winners": 0}),
     ("kmeans", {"min_cluster_size": 1, "n_init": 0, "reduced_dim": 0}),
     ("lda", {"max_iter": 0, "n_topics": 5, "topic_prior": 0.0}),
     ("rstc", {"label_steps": 1.5, "refreshes": 0, "smoothness": 0.0, "temperature": 0}),

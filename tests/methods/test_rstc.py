@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize
-from sklearn.metrics import adjusted_rand_score
 from torch import Tensor
 
 from coterie import RSTC
@@ -196,16 +195,9 @@ def test_labels_are_the_largest_parts_of_the_plan(net: RSTCNet) -> None:
     assert int(net.refreshes) == 1
 
 
-def test_labels_of_the_head_are_returned_and_found_topics_are_right(topics) -> None:
-    texts, truth = topics
-    model = RSTC(3, guard=False, **SMALL).fit(texts)
-    assert adjusted_rand_score(truth, model.labels_) > 0.9
-    p = model.net_.head.steady(torch.from_numpy(model.vectors_)).exp().numpy()
-    np.testing.assert_allclose(np.sort(model.probabilities_), np.sort(p), atol=1e-5)
-    sizes = np.bincount(model.labels_) / 90  # shares_ follow the numbering of the clusters
-    np.testing.assert_allclose(model.shares_, sizes, atol=0.1)
-    other = RSTC(3, labels_from="kmeans", guard=False, **SMALL).fit(texts)
-    assert other.assigner_.kind == "centers"
+def test_shares_follow_the_numbering_of_the_clusters(topics) -> None:
+    model = RSTC(3, guard=False, **SMALL).fit(topics[0])
+    np.testing.assert_allclose(model.shares_, np.bincount(model.labels_) / 90, atol=0.1)
 
 
 def test_refreshes_come_often_at_first(topics) -> None:
@@ -228,9 +220,3 @@ def test_the_head_has_time_for_its_first_labels(k: int, steps: int, wanted: int,
     plan = {stage.name: stage.steps for stage in model._training_stages(context)}
     assert plan == {"labels": wanted, "transport": steps - wanted}
     assert none._training_stages(context) == []
-
-
-def test_the_guard_returns_the_start(topics) -> None:
-    model = RSTC(3, **{**SMALL, "lr": 30.0, "head_lr": 30.0}).fit(topics[0])
-    assert model.guard_.fired and model.shares_ is None
-    assert adjusted_rand_score(model.labels_, model.start_labels_) == 1

@@ -219,12 +219,3 @@ def test_counted_words_may_stay_as_they_are(tune: str, topics) -> None:
     vectors = model.fit(topics[0]).distinct_vectors_
     start = METHODS["kmeans"].make(3, encoder="tfidf", random_state=0).fit(topics[0])
     np.testing.assert_array_equal(vectors, start.distinct_vectors_)
-
-
-def test_a_guard_that_steps_in_returns_the_encoder_as_it_was(tiny_encoder, topics) -> None:
-    model = make("sccl", "lora", tiny_encoder, guard=True, lr=10.0, steps=8, labels_from="kmeans")
-    model.fit(topics[0])
-    assert model.kept_start
-    before = load_encoder(str(tiny_encoder)).state_dict()
-    for name, tensor in model.encoder_.state_dict().items():
-        assert torch.equal(tensor, before[name]), name

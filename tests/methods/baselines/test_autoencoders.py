@@ -1,7 +1,6 @@
 """Autoencoder, DEC, IDEC, Self-Train and KATE: losses against loops, their training, their ends."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from torch import Tensor
 from coterie import DEC, IDEC, KATE, Autoencoder, SelfTrain
 from coterie.base import TrainingContext
 from coterie.blocks.layers import mlp
-from coterie.errors import UsageError
 from coterie.methods.baselines.autoencoders import (
     KATENet,
     compete,
@@ -167,23 +165,6 @@ def test_zero_steps_are_the_clustering_of_the_codes(topics) -> None:
     np.testing.assert_array_equal(ward.vectors_, plain.vectors_)
 
 
-def test_a_sentence_encoder_stays_as_it_is_and_is_pointed_to(
-    tiny_encoder: Path, topics, tmp_path: Path
-) -> None:
-    from coterie.encoders import load_encoder
-
-    model = DEC(3, **{**SHORT, "encoder": str(tiny_encoder)}).fit(topics[0])
-    before = load_encoder(str(tiny_encoder)).state_dict()
-    for name, tensor in model.encoder_.inner.state_dict().items():
-        assert torch.equal(tensor, before[name]), name
-    model.save(tmp_path / "model")
-    assert not (tmp_path / "model" / "encoder" / "meaning").exists()
-    np.testing.assert_array_equal(DEC.load(tmp_path / "model").predict(topics[0]), model.labels_)
-    model.save(tmp_path / "whole", include_encoder=True)
-    assert (tmp_path / "whole" / "encoder" / "meaning").exists()
-    np.testing.assert_array_equal(DEC.load(tmp_path / "whole").predict(topics[0]), model.labels_)
-
-
 def test_targets_are_taken_anew(topics) -> None:
     settings = {**SHORT, "lr": 1e-3}
     once = DEC(3, **{**settings, "refresh_every": 1000}).fit(topics[0])
@@ -289,11 +270,3 @@ def test_codes_are_without_competition(topics) -> None:
         wanted = torch.tanh(model.encoder_.coder[0](x)).numpy()
     np.testing.assert_allclose(model.vectors_, wanted, atol=1e-6)
     assert ((wanted != 0).sum(axis=1) > 8).all()
-
-
-def test_ward_and_wrong_parameters(topics) -> None:
-    assert KATE(3, cluster="ward", **TINY).fit(topics[0]).assigner_.kind == "neighbors"
-    wrong = {"winners": 0, "code_dim": 0, "boost": -1.0, "cluster": "average", "encoder": "tfidf"}
-    for name, value in wrong.items():
-        with pytest.raises(UsageError, match=name):
-            KATE(3, **{**TINY, name: value}).fit(topics[0])

@@ -166,14 +166,6 @@ def cloud(n: int = 90) -> tuple[np.ndarray, np.ndarray]:
     return 4 * np.eye(3, 5)[truth] + rng.normal(scale=0.7, size=(n, 5)), truth
 
 
-def test_labels_that_are_wrong_here_and_there_are_mended() -> None:
-    x, truth = cloud()
-    wrong = truth.copy()
-    wrong[::6] = (wrong[::6] + 1) % 3
-    mended = iterative_classification(x, wrong, 3, np.ones(90), 5, 0)
-    assert (mended == truth).mean() > 0.97 > (wrong == truth).mean()
-
-
 def test_limits_are_drawn_apart() -> None:
     found = limits(200, 0)
     assert all(abs(a - b) >= 5 for a, b in pairwise(found))
@@ -244,7 +236,6 @@ def test_parts_without_a_pair_are_joined_by_their_means() -> None:
 
 @pytest.mark.parametrize("classify", ["words", "vectors"])
 def test_classification_mends_clusters(classify: str, topics, monkeypatch) -> None:
-    monkeypatch.setattr("coterie.methods.baselines.hac_sd.TREES", 20)
     texts, truth = zip(*sorted(zip(*topics, strict=True)), strict=True)
     numbers = np.unique(truth, return_inverse=True)[1]
     wrong = np.where(np.arange(90) % 7 == 0, (numbers + 1) % 3, numbers)

@@ -227,20 +227,3 @@ def test_every_kind_of_bits_is_learned(code: str, topics) -> None:
     assert losses[-1] < 0.8 * losses[0]
     if code in ("lpi", "le"):
         assert adjusted_rand_score(truth, model.labels_) > 0.8
-
-
-def test_bits_are_those_of_the_texts(topics, monkeypatch) -> None:
-    """Texts of one topic agree in more of their bits; the same text has the same bits."""
-    texts = sorted([*topics[0], topics[0][4]])  # as a network sees them
-    kept, build = [], STCC._build_pretraining_network
-    monkeypatch.setattr(
-        STCC, "_build_pretraining_network", lambda *given: kept.append(build(*given)) or kept[-1]
-    )
-    STCC(3, steps=1, **SMALL).fit(texts)
-    bits, first = kept[0].bits.numpy(), texts.index(topics[0][4])
-    assert bits.shape == (91, 6)
-    np.testing.assert_array_equal(bits[first], bits[first + 1])
-    same = (bits[:, None] == bits[None, :]).mean(axis=2)
-    topic = np.array([dict(zip(*topics, strict=True))[text] for text in texts])
-    inside = topic[:, None] == topic[None, :]
-    assert same[inside].mean() > same[~inside].mean() + 0.1
