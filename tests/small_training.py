@@ -20,7 +20,6 @@ class Net(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.head = nn.Linear(3, 2)
-        self.spare = nn.Linear(3, 2)
 
 
 def square(net: Net, batch: Batch) -> dict[str, Tensor]:

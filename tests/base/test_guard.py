@@ -18,6 +18,7 @@ from coterie.base.guard import (
 from coterie.consensus import FLATTEN, RUNS, smooth, smoothed_runs
 from coterie.encoders import ViewsEncoder, load_encoder
 from coterie.metrics import nmi
+from encoded import encoded
 
 
 def cloud(n: int = 300, k: int = 5, spread: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
@@ -137,8 +138,7 @@ def test_the_reference_is_made_from_all_views_of_a_sentence_encoder(
     guard = Guard(noise, labels, 3, seed=5, texts=texts, encoder=encoder)
     views = ViewsEncoder(encoder, derive_seed(5, "guard", "n-grams"))
     views.learn(texts)
-    items, rows = views.prepare(texts)
-    x = views.encode(items)[rows]
+    x = encoded(views, texts)
     ones = np.ones(len(texts), dtype=np.float32)
     wanted, _ = smoothed_runs(x, smooth(x, 3, flatten=FLATTEN), 3, RUNS, ones, 5)
     np.testing.assert_array_equal(guard.reference, wanted)

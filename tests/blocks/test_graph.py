@@ -38,15 +38,6 @@ def test_worked_by_hand() -> None:
     np.testing.assert_allclose(y[2], [0.0, 1.0], rtol=1e-6)
 
 
-def test_groups_that_share_no_edge_never_meet() -> None:
-    rng = np.random.default_rng(2)
-    x = np.concatenate([rng.normal([5, 0, 0], 1, (40, 3)), rng.normal([0, 5, 0], 1, (40, 3))])
-    neighbors = np.concatenate([nearest_rows(x[:40], 6), nearest_rows(x[40:], 6) + 40])
-    y = knn_smooth(x, neighbors, 50)
-    assert np.ptp(y[:40], axis=0).max() < 0.2 and np.ptp(y[40:], axis=0).max() < 0.2
-    assert np.linalg.norm(y[0] - y[40]) > 1
-
-
 def test_few_directions_keep_the_angles_that_lie_in_them() -> None:
     rng = np.random.default_rng(5)
     flat = rng.normal(size=(50, 3)) @ rng.normal(size=(3, 20))  # rows of three directions

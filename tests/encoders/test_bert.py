@@ -14,6 +14,7 @@ import torch
 from coterie.encoders import DEFAULT, RaggedTokens, SentenceEncoder, load_encoder, no_cache
 from coterie.encoders.base import pack_rows
 from coterie.encoders.bert import can_pack, read_light
+from encoded import encoded
 
 ODD = [
     "Where is my parcel?", "", "[SEP] hi [MASK] there [CLS]", "naïve café ÀÉÎ", "a" * 150 + " b",
@@ -26,9 +27,8 @@ INDEX = np.array([0, 1, 2, 3, 2] * 12)  # some 300 tokens: ten rows
 
 
 def vectors(encoder: SentenceEncoder, texts: list[str]) -> np.ndarray:
-    items, rows = encoder.prepare(texts)
     with no_cache():
-        return encoder.encode(items)[rows]
+        return encoded(encoder, texts)
 
 
 @pytest.mark.parametrize("which", ["default", "mean", "cls"])

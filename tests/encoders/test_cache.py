@@ -13,6 +13,7 @@ from coterie import SCCL
 from coterie import _cache as cache
 from coterie.encoders import SentenceEncoder, load_encoder, no_cache
 from coterie.errors import UsageError
+from encoded import encoded
 from said import raises
 
 
@@ -36,53 +37,48 @@ def worked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-def encode(encoder: SentenceEncoder, texts: list[str]) -> np.ndarray:
-    items, rows = encoder.prepare(texts)
-    return encoder.encode(items)[rows]
-
-
 def test_the_second_time_nothing_is_worked(folder, worked, tiny_encoder, topics) -> None:
     texts = topics[0]
-    first = encode(load_encoder(tiny_encoder), texts)
-    again = encode(load_encoder(tiny_encoder), texts[::-1])
+    first = encoded(load_encoder(tiny_encoder), texts)
+    again = encoded(load_encoder(tiny_encoder), texts[::-1])
     assert worked == [len(set(texts))]
     np.testing.assert_array_equal(again[::-1], first)
     with no_cache():
-        np.testing.assert_allclose(encode(load_encoder(tiny_encoder), texts), first, atol=1e-6)
+        np.testing.assert_allclose(encoded(load_encoder(tiny_encoder), texts), first, atol=1e-6)
     assert len(worked) == 2
 
 
 def test_only_new_texts_are_worked(folder, worked, tiny_encoder, topics) -> None:
     texts = topics[0]
-    encode(load_encoder(tiny_encoder), texts[:70])
-    mixed = encode(load_encoder(tiny_encoder), texts)
+    encoded(load_encoder(tiny_encoder), texts[:70])
+    mixed = encoded(load_encoder(tiny_encoder), texts)
     assert worked == [70, 20]
     with no_cache():
-        np.testing.assert_allclose(mixed, encode(load_encoder(tiny_encoder), texts), atol=1e-6)
+        np.testing.assert_allclose(mixed, encoded(load_encoder(tiny_encoder), texts), atol=1e-6)
 
 
 @pytest.mark.parametrize("other", [{"normalize": True}, {"pooling": "cls"}, {"max_length": 4}])
 def test_other_settings_are_kept_apart(folder, tiny_encoder, topics, other) -> None:
-    encode(load_encoder(tiny_encoder), topics[0])
-    kept = encode(load_encoder(tiny_encoder, **other), topics[0])
+    encoded(load_encoder(tiny_encoder), topics[0])
+    kept = encoded(load_encoder(tiny_encoder, **other), topics[0])
     with no_cache():
-        fresh = encode(load_encoder(tiny_encoder, **other), topics[0])
+        fresh = encoded(load_encoder(tiny_encoder, **other), topics[0])
     np.testing.assert_allclose(kept, fresh, atol=1e-6)
 
 
 def test_weights_changed_by_hand_are_noticed(folder, tiny_encoder, topics) -> None:
     encoder = load_encoder(tiny_encoder)
-    before = encode(encoder, topics[0])
+    before = encoded(encoder, topics[0])
     with torch.no_grad():
         next(encoder.parameters()).mul_(-1)
-    assert not np.allclose(encode(encoder, topics[0]), before, atol=1e-3)
+    assert not np.allclose(encoded(encoder, topics[0]), before, atol=1e-3)
 
 
 def test_a_trained_encoder_is_never_kept(folder, tiny_encoder, topics) -> None:
     encoder = load_encoder(tiny_encoder)
     encoder.make_trainable()
     assert encoder.space() is None
-    encode(encoder, topics[0])
+    encoded(encoder, topics[0])
     assert not folder.exists()
     model = SCCL(3, encoder=tiny_encoder, steps=2, batch_size=16, random_state=0, guard=False)
     model.fit(topics[0])
@@ -94,7 +90,7 @@ def test_a_trained_encoder_is_never_kept(folder, tiny_encoder, topics) -> None:
 
 
 def test_few_texts_leave_no_file(folder, tiny_encoder, topics) -> None:
-    encode(load_encoder(tiny_encoder), topics[0][: cache.FEW - 1])
+    encoded(load_encoder(tiny_encoder), topics[0][: cache.FEW - 1])
     assert not folder.exists()
 
 
@@ -102,14 +98,14 @@ def test_few_texts_leave_no_file(folder, tiny_encoder, topics) -> None:
 def test_a_harmed_file_is_thrown_away_and_made_anew(
     folder, worked, tiny_encoder, topics, harm
 ) -> None:
-    first = encode(load_encoder(tiny_encoder), topics[0])
+    first = encoded(load_encoder(tiny_encoder), topics[0])
     (shard,) = folder.rglob("*.safetensors")
     whole = bytearray(shard.read_bytes())
     at = whole.index(first[0].tobytes())
     whole[at + 1] ^= 255
     new = {"cut": bytes(whole[: len(whole) // 2]), "flip": bytes(whole), "empty": b""}
     shard.write_bytes(new.get(harm, b"\x80\x04K\x01."))
-    np.testing.assert_array_equal(encode(load_encoder(tiny_encoder), topics[0]), first)
+    np.testing.assert_array_equal(encoded(load_encoder(tiny_encoder), topics[0]), first)
     assert worked == [90, 90]
     (fresh,) = folder.rglob("*.safetensors")
     assert fresh != shard
@@ -118,15 +114,15 @@ def test_a_harmed_file_is_thrown_away_and_made_anew(
 def test_the_longest_unused_goes_first(folder, worked, tiny_encoder, topics, monkeypatch) -> None:
     texts = [*topics[0], *(f"{t} apple" for t in topics[0]), *(f"{t} car" for t in topics[0])]
     encoder = load_encoder(tiny_encoder)
-    encode(encoder, texts[:90])
+    encoded(encoder, texts[:90])
     (first,) = folder.rglob("*.safetensors")
-    encode(encoder, texts[90:180])
+    encoded(encoder, texts[90:180])
     (second,) = set(folder.rglob("*.safetensors")) - {first}
     os.utime(first, (1, 1))
     os.utime(second, (2, 2))
-    encode(encoder, texts[:90])  # used: now the second is the older one
+    encoded(encoder, texts[:90])  # used: now the second is the older one
     monkeypatch.setenv("COTERIE_CACHE_LIMIT", str(int(2.5 * first.stat().st_size)))
-    encode(encoder, texts[180:])
+    encoded(encoder, texts[180:])
     left = set(folder.rglob("*.safetensors"))
     assert first in left and second not in left and len(left) == 2
     assert cache.usage().bytes <= cache.limit()
@@ -135,7 +131,7 @@ def test_the_longest_unused_goes_first(folder, worked, tiny_encoder, topics, mon
 def test_a_folder_that_cannot_be_written_costs_no_run(tmp_path, monkeypatch, tiny_encoder, topics):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "file"))
-    assert encode(load_encoder(tiny_encoder), topics[0]).shape == (90, 32)
+    assert encoded(load_encoder(tiny_encoder), topics[0]).shape == (90, 32)
 
 
 @pytest.mark.slow
@@ -151,8 +147,8 @@ def test_two_processes_at_once(folder, worked, tiny_encoder, topics, tmp_path) -
     assert done.returncode == 0
     assert len(list(folder.rglob("*.safetensors"))) == 2  # neither saw what the other kept
     with no_cache():
-        fresh = encode(load_encoder(tiny_encoder), topics[0])
-    np.testing.assert_allclose(encode(load_encoder(tiny_encoder), topics[0]), fresh, atol=1e-6)
+        fresh = encoded(load_encoder(tiny_encoder), topics[0])
+    np.testing.assert_allclose(encoded(load_encoder(tiny_encoder), topics[0]), fresh, atol=1e-6)
     assert worked == [90]
     assert not list(folder.rglob("*.tmp"))
 

@@ -69,8 +69,3 @@ def test_scales_equal_their_loops(sparse: bool) -> None:
             np.testing.assert_array_equal(rows, x)
         encoder.see(1000 * given)  # only the first rows count
         np.testing.assert_array_equal(encoder.rows({"vectors": torch.from_numpy(x)}), rows)
-
-
-def test_rows_of_numbers_have_an_encoder_of_their_own() -> None:
-    assert make_code_encoder(load_encoder("precomputed"), "rms").kind == "precomputed"
-    assert make_code_encoder(load_encoder("bow"), "rms").kind == "code"

@@ -20,6 +20,7 @@ from coterie.cli import app
 from coterie.encoders import EndpointEncoder, load_encoder, no_cache
 from coterie.encoders import endpoint as module
 from coterie.errors import UsageError
+from encoded import encoded
 from endpoint_server import EndpointServer, send
 from said import raises, says
 
@@ -112,11 +113,6 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
     found.stop()
 
 
-def encode(encoder: EndpointEncoder, texts: list[str]) -> np.ndarray:
-    items, rows = encoder.prepare(texts)
-    return encoder.encode(items)[rows]
-
-
 def expected(texts: list[str], width: int = 8) -> np.ndarray:
     made = np.array([vector(text, width) for text in texts], dtype=np.float32)
     return made / np.linalg.norm(made, axis=1, keepdims=True)
@@ -125,11 +121,11 @@ def expected(texts: list[str], width: int = 8) -> np.ndarray:
 def test_texts_go_in_batches_and_none_twice(server: Server) -> None:
     encoder = load_encoder(server.address)
     texts = [*TEXTS, *TEXTS[:30]]
-    np.testing.assert_allclose(encode(encoder, texts), expected(texts), atol=1e-6)
+    np.testing.assert_allclose(encoded(encoder, texts), expected(texts), atol=1e-6)
     assert max(map(len, server.asked)) == 20 and encoder.dim == 8
     assert set(server.answered.values()) == {1} and len(server.answered) == len(TEXTS)
     np.testing.assert_allclose(
-        encode(load_encoder(server.address), TEXTS[:5]), expected(TEXTS[:5]), atol=1e-6
+        encoded(load_encoder(server.address), TEXTS[:5]), expected(TEXTS[:5]), atol=1e-6
     )
     assert set(server.answered.values()) == {1}
 
@@ -137,7 +133,7 @@ def test_texts_go_in_batches_and_none_twice(server: Server) -> None:
 @pytest.mark.parametrize("fault", ["slow", "unordered", "half", "cut", "busy", "nonsense"])
 def test_a_faulty_answer_costs_time_and_nothing_else(server: Server, fault: str) -> None:
     server.plan = {0: getattr(server, fault), 3: getattr(server, fault)}
-    found = encode(load_encoder(server.address), TEXTS)
+    found = encoded(load_encoder(server.address), TEXTS)
     np.testing.assert_allclose(found, expected(TEXTS), atol=1e-6)
     assert set(server.answered.values()) == {1}
 
@@ -145,31 +141,31 @@ def test_a_faulty_answer_costs_time_and_nothing_else(server: Server, fault: str)
 def test_a_server_that_refuses_large_requests_gets_smaller_ones(server: Server) -> None:
     server.most = 6
     np.testing.assert_allclose(
-        encode(load_encoder(server.address), TEXTS), expected(TEXTS), atol=1e-6
+        encoded(load_encoder(server.address), TEXTS), expected(TEXTS), atol=1e-6
     )
     assert set(server.answered.values()) == {1}
     server.most = 0
     with raises(RefusedError, "answers", "413"):
-        encode(load_encoder(server.address), ["one more text"])
+        encoded(load_encoder(server.address), ["one more text"])
 
 
 def test_vectors_of_another_width_are_refused(server: Server) -> None:
     server.plan[1] = server.wide
     with raises(EndpointError, "vectors are in the", "20", format(len(TEXTS), ",")) as caught:
-        encode(load_encoder(server.address), TEXTS)
+        encoded(load_encoder(server.address), TEXTS)
     assert "9 numbers" in str(caught.value) and "8" in str(caught.value)
     server.width = 9  # another model under the same name, later
     with raises(EndpointError, "vectors are in the"):
-        encode(load_encoder(server.address), TEXTS)
+        encoded(load_encoder(server.address), TEXTS)
 
 
 def test_nothing_is_kept_on_disk_with_the_cache_off(server: Server, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("COTERIE_CACHE", "off")
     encoder = load_encoder(server.address)
     for _ in range(2):
-        encode(encoder, TEXTS)
+        encoded(encoder, TEXTS)
     assert set(server.answered.values()) == {1} and not (tmp_path / "cache").exists()
-    encode(load_encoder(server.address), TEXTS)
+    encoded(load_encoder(server.address), TEXTS)
     assert set(server.answered.values()) == {2}
 
 
@@ -224,10 +220,10 @@ def test_a_saved_model_sends_no_text_to_another_machine_unasked(
     monkeypatch.setattr(module.EmbeddingsClient, "local", property(lambda self: False))
     encoder = EndpointEncoder(server.address, 8, asked=False)
     with raises(EndpointError, "and the texts would", "127.0.0.1"):
-        encode(encoder, TEXTS[:2])
+        encoded(encoder, TEXTS[:2])
     assert not server.asked
     monkeypatch.setenv("COTERIE_ALLOW_ENDPOINT", "example.org, 127.0.0.1")
-    assert encode(encoder, TEXTS[:2]).shape == (2, 8)
+    assert encoded(encoder, TEXTS[:2]).shape == (2, 8)
 
 
 @pytest.mark.parametrize("method", ["auto", "kmeans"])
@@ -249,7 +245,7 @@ def test_what_cannot_work_is_refused_before_anything_is_read(server: Server) -> 
 def test_vectors_asked_for_without_the_disk_are_kept_later(server: Server) -> None:
     encoder = load_encoder(server.address)
     with no_cache():  # as when the time of a long run is estimated
-        encode(encoder, TEXTS[:5])
-    encode(encoder, TEXTS[:9])
-    encode(load_encoder(server.address), TEXTS[:9])
+        encoded(encoder, TEXTS[:5])
+    encoded(encoder, TEXTS[:9])
+    encoded(load_encoder(server.address), TEXTS[:9])
     assert set(server.answered.values()) == {1} and len(server.answered) == 9

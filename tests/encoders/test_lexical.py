@@ -32,6 +32,7 @@ from coterie.encoders.lexical import (
 )
 from coterie.encoders.load import saved_settings
 from coterie.errors import DataError, UsageError
+from encoded import encoded
 from said import raises
 
 TEXTS = ["red apple pie", "green apple", "fast red car", "green apple", "car car car", "!"]
@@ -48,11 +49,6 @@ RNG = np.random.default_rng(0)
 COUNTS = RNG.poisson(0.7, size=(9, 6)).astype(np.float32)
 COUNTS[4] = 0
 VECTORS = RNG.normal(size=(6, 5))
-
-
-def encoded(encoder: BagOfWords, texts: list[str]) -> np.ndarray:
-    items, rows = encoder.prepare(texts)
-    return encoder.encode(items)[rows]
 
 
 def counted(texts: list[str]) -> np.ndarray:
@@ -155,8 +151,7 @@ def test_dropout_makes_two_views_in_training() -> None:
 def test_one_word_needs_no_reduction() -> None:
     encoder = BagOfWords("tfidf", svd=100)
     encoder.learn(["hello", "hello hello"])
-    items, rows = encoder.prepare(["hello", "other"])
-    assert encoder.dim == 1 and encoder.encode(items)[rows].tolist() == [[1.0], [0.0]]
+    assert encoder.dim == 1 and encoded(encoder, ["hello", "other"]).tolist() == [[1.0], [0.0]]
 
 
 def test_emoji_are_words_of_counting_encoders() -> None:
@@ -170,13 +165,12 @@ def test_shares_equal_scikit_learn(topics) -> None:
     texts, _ = topics
     encoder = TopicShares(3, seed=5, max_iter=8)
     encoder.learn(texts)
-    items, rows = encoder.prepare(texts)
     counts = CountVectorizer().fit_transform(texts)
     model = LatentDirichletAllocation(
         3, doc_topic_prior=0.1, max_iter=8, learning_method="batch", random_state=5
     )
     wanted = model.fit(counts).transform(counts)
-    np.testing.assert_allclose(encoder.encode(items)[rows], wanted, atol=1e-4)
+    np.testing.assert_allclose(encoded(encoder, texts), wanted, atol=1e-4)
     words = CountVectorizer().fit(texts).get_feature_names_out()
     best = [words[i] for i in np.argsort(-model.components_[0])[:4]]
     assert encoder.top_words(4)[0] == best
@@ -239,8 +233,7 @@ def test_vectors_are_the_projection_on_the_components() -> None:
     texts = [" ".join(rng.choice(words, 4)) for _ in range(120)]
     encoder = CharNgrams(svd=20, seed=3)
     encoder.learn(texts)
-    items, rows = encoder.prepare(texts)
-    vectors = encoder.encode(items)[rows]
+    vectors = encoded(encoder, texts)
     assert vectors.shape == (120, 20) and encoder.dim == 20
     weighted = encoder._weighted(encoder._counts(texts)).toarray()
     np.testing.assert_allclose(vectors, weighted @ encoder.components.T, atol=1e-5)
@@ -256,8 +249,7 @@ def test_vectors_are_the_projection_on_the_components() -> None:
 def test_hardly_any_text(texts: list[str]) -> None:
     encoder = CharNgrams()
     encoder.learn(texts)
-    items, rows = encoder.prepare(texts)
-    vectors = encoder.encode(items)[rows]
+    vectors = encoded(encoder, texts)
     assert vectors.shape == (len(texts), encoder.dim) and np.isfinite(vectors).all()
 
 
@@ -310,8 +302,7 @@ def loop(file: Path, a: float) -> np.ndarray:
 def test_vectors_equal_the_loop(file: Path, a: float) -> None:
     encoder = SIFEncoder(file, a=a)
     encoder.learn(SIF_TEXTS)
-    items, rows = encoder.prepare(SIF_TEXTS)
-    np.testing.assert_allclose(encoder.encode(items)[rows], loop(file, a), atol=1e-5)
+    np.testing.assert_allclose(encoded(encoder, SIF_TEXTS), loop(file, a), atol=1e-5)
 
 
 def test_new_texts_are_treated_alike_and_unknown_words_passed_over(file: Path) -> None:

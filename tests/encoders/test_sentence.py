@@ -14,6 +14,7 @@ from coterie.encoders import DEFAULT, SentenceEncoder, load_encoder, load_saved
 from coterie.encoders.load import locate, saved_settings
 from coterie.encoders.sentence import has_bfloat16, word_numbers
 from coterie.errors import DataError, MissingError, UsageError
+from encoded import encoded
 from said import raises
 
 TEXTS = ["My parcel is late", "The lamp arrived broken", "my parcel is late", "Wo ist mein Paket?"]
@@ -37,9 +38,8 @@ def test_default_encoder_is_there_and_knows_meaning(default: SentenceEncoder) ->
 
 
 def test_vectors_equal_those_of_sentence_transformers(default: SentenceEncoder) -> None:
-    items, rows = default.prepare(TEXTS)
     reference = SentenceTransformer(str(locate(DEFAULT)), device="cpu").encode(TEXTS)
-    np.testing.assert_allclose(default.encode(items)[rows], reference, atol=1e-5)
+    np.testing.assert_allclose(encoded(default, TEXTS), reference, atol=1e-5)
 
 
 def test_texts_with_equal_tokens_are_one_item(default: SentenceEncoder) -> None:
@@ -49,11 +49,9 @@ def test_texts_with_equal_tokens_are_one_item(default: SentenceEncoder) -> None:
 
 
 def test_order_and_company_do_not_change_a_vector(default: SentenceEncoder) -> None:
-    items, rows = default.prepare(TEXTS)
-    together = default.encode(items)[rows]
+    together = encoded(default, TEXTS)
     for i, text in enumerate(TEXTS):
-        alone = default.encode(default.prepare([text])[0])
-        np.testing.assert_allclose(alone[0], together[i], atol=1e-6)
+        np.testing.assert_allclose(encoded(default, [text])[0], together[i], atol=1e-6)
 
 
 def test_a_huge_text_is_read_at_its_beginning_only(default: SentenceEncoder) -> None:

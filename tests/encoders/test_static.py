@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 
 from coterie import SCCL, TwoStep, load
 from coterie.cli import app
-from coterie.encoders import StaticEncoder, catalogue, check_encoder, load_encoder
+from coterie.encoders import catalogue, check_encoder, load_encoder
 from coterie.encoders.static import WORDLLAMA
 from coterie.errors import DataError, MissingError, UsageError
+from encoded import encoded
 from said import raises
 
 WORDS = ["[UNK]", "red", "blue", "car", "bus", "song", "tune"]
@@ -32,11 +33,6 @@ def make(folder: Path, normalize: bool = False, **arrays: np.ndarray) -> Path:
     config = {"model_type": "model2vec", "normalize": normalize}
     (folder / "config.json").write_text(json.dumps(config))
     return folder
-
-
-def vectors(encoder: StaticEncoder, texts: list[str]) -> np.ndarray:
-    items, rows = encoder.prepare(texts)
-    return encoder.encode(items)[rows]
 
 
 def loop(text: str, table, weights=None, mapping=None) -> np.ndarray:
@@ -65,20 +61,20 @@ def test_equals_the_loop(tmp_path: Path, weighted: bool, mapped: bool) -> None:
     arrays |= {"mapping": mapping} if mapped else {}
     encoder = load_encoder(make(tmp_path / "m", **arrays))
     expected = [loop(t, encoder.table.numpy(), weights, mapping) for t in TEXTS]
-    np.testing.assert_allclose(vectors(encoder, TEXTS), expected, atol=1e-6)
+    np.testing.assert_allclose(encoded(encoder, TEXTS), expected, atol=1e-6)
 
 
 def test_hand_value_length_and_cut(tmp_path: Path) -> None:
     table = np.zeros((len(WORDS), 2), dtype=np.float32)
     table[1], table[2] = (3, 0), (0, 4)
     folder = make(tmp_path / "m", embeddings=table)
-    assert vectors(load_encoder(folder), ["red blue"]).tolist() == [[1.5, 2.0]]
+    assert encoded(load_encoder(folder), ["red blue"]).tolist() == [[1.5, 2.0]]
     said = make(tmp_path / "unit", True, embeddings=table)
     for encoder in (load_encoder(folder, normalize=True), load_encoder(said)):
-        unit = vectors(encoder, ["red blue", "unknown"])
+        unit = encoded(encoder, ["red blue", "unknown"])
         np.testing.assert_allclose(unit, [[0.6, 0.8], [0, 0]], atol=1e-6)
     short = load_encoder(folder, max_length=3)
-    np.testing.assert_allclose(vectors(short, ["red red red blue blue"]), [[3, 0]])
+    np.testing.assert_allclose(encoded(short, ["red red red blue blue"]), [[3, 0]])
 
 
 @pytest.mark.parametrize("include", [False, True])
@@ -140,7 +136,7 @@ def test_wordllama_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     expected = np.array([loop(text, table) for text in TEXTS])
     lengths = np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(
-        vectors(encoder, TEXTS), expected / np.maximum(lengths, 1e-12), atol=1e-6
+        encoded(encoder, TEXTS), expected / np.maximum(lengths, 1e-12), atol=1e-6
     )
     model = TwoStep(2, encoder="static:wordllama", random_state=0).fit(TEXTS)
     for inside in (False, True):
@@ -155,9 +151,9 @@ def test_wordllama_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_model2vec_folder_inside_a_package(tmp_path: Path, monkeypatch) -> None:
     make(package(tmp_path, "brings_vectors", monkeypatch) / "_models" / "potion")
-    named = vectors(load_encoder("static:brings_vectors"), TEXTS)
+    named = encoded(load_encoder("static:brings_vectors"), TEXTS)
     here = load_encoder(make(tmp_path / "same"))
-    np.testing.assert_array_equal(named, vectors(here, TEXTS))
+    np.testing.assert_array_equal(named, encoded(here, TEXTS))
 
 
 def test_model2vec_is_found_where_its_own_package_keeps_it(tmp_path: Path, monkeypatch) -> None:
@@ -171,8 +167,8 @@ def test_model2vec_is_found_where_its_own_package_keeps_it(tmp_path: Path, monke
     model = TwoStep(2, encoder="static:model2vec", random_state=0).fit(TEXTS)
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").predict(TEXTS), model.labels_)
-    named = vectors(load_encoder("static:model2vec"), TEXTS)
-    np.testing.assert_array_equal(named, vectors(load_encoder(made), TEXTS))
+    named = encoded(load_encoder("static:model2vec"), TEXTS)
+    np.testing.assert_array_equal(named, encoded(load_encoder(made), TEXTS))
 
 
 def test_packages_that_are_not_there_or_have_no_model(tmp_path: Path, monkeypatch) -> None:

@@ -38,6 +38,7 @@ from coterie.methods.cluster_bert import (
     soft_cross_entropy,
     survivors,
 )
+from loops import loop_target
 from said import raises
 
 PAD = 0
@@ -276,18 +277,6 @@ def small_net(n: int = 6, k: int = 3) -> ClusterBERTNet:
     encoder = VectorEncoder(dropout=0)
     encoder.prepare(np.zeros((2, 4)))
     return ClusterBERTNet(encoder, n, k, StageRecord([], np.arange(n)))
-
-
-def loop_target(p: np.ndarray) -> np.ndarray:
-    """Eq. (5), written out."""
-    n, k = p.shape
-    f = [sum(p[i, j] for i in range(n)) for j in range(k)]
-    q = np.zeros_like(p)
-    for i in range(n):
-        total = sum(p[i, m] ** 2 / f[m] for m in range(k))
-        for j in range(k):
-            q[i, j] = (p[i, j] ** 2 / f[j]) / total
-    return q
 
 
 def put_probabilities(net: ClusterBERTNet, p: torch.Tensor) -> torch.Tensor:

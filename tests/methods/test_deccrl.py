@@ -84,17 +84,6 @@ def test_bags_without_any_word() -> None:
     assert ids.tolist() == counts.tolist() == [[0], [0]]
 
 
-def test_words_of_a_topic_sum_to_one_and_so_do_those_of_a_text(decoder: TopicDecoder) -> None:
-    log_beta = decoder.log_beta(torch.randn(K, L))
-    assert log_beta.shape == (K, T, V)
-    torch.testing.assert_close(log_beta.exp().sum(dim=2), torch.ones(K, T))
-    every = torch.arange(V)[:, None]  # one text per word, all with the same topics and cluster
-    theta = torch.randn(1, T).log_softmax(dim=1).expand(V, T)
-    cluster = torch.full((V,), 1)
-    log_p = log_likelihood(log_beta, theta, every, torch.ones(V, 1), cluster)
-    assert log_p.exp().sum().item() == pytest.approx(1, abs=1e-5)
-
-
 def test_topic_vectors_equal_equations_10_and_11(decoder: TopicDecoder) -> None:
     centers = torch.randn(K, L)
     found = decoder.log_beta(centers)

@@ -18,6 +18,7 @@ from coterie.methods.baselines.autoencoders import (
     sharpen,
     word_loss,
 )
+from loops import loop_target
 
 
 def leaky(x: float) -> float:
@@ -86,18 +87,6 @@ METHODS = [(DEC, SHORT), (IDEC, SHORT), (SelfTrain, WORDS)]
 def features(model, texts) -> tuple:
     items, rows = model.encoder_.prepare(texts)
     return items.batch(rows)["vectors"] * model.encoder_.factor + model.encoder_.shift
-
-
-def loop_target(q: np.ndarray) -> np.ndarray:
-    """Eq. (3) of DEC, number by number."""
-    n, k = q.shape
-    f = [sum(q[i, j] for i in range(n)) for j in range(k)]
-    return np.array(
-        [
-            [q[i, j] ** 2 / f[j] / sum(q[i, m] ** 2 / f[m] for m in range(k)) for j in range(k)]
-            for i in range(n)
-        ]
-    )
 
 
 @pytest.mark.parametrize("cls", [DEC, IDEC])
