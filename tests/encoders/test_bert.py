@@ -70,6 +70,16 @@ def test_changed_weights_and_switches_go_along(tiny_encoder: Path) -> None:
     np.testing.assert_allclose(vectors(encoder, ["apple car"]), changed, atol=1e-6)
 
 
+def test_training_is_left_to_the_libraries(tiny_encoder: Path) -> None:
+    encoder = load_encoder(tiny_encoder, max_length=32)
+    encoder.eval()
+    assert encoder.light is not None
+    encoder.train()
+    assert encoder.light is None
+    assert encoder.model.training
+    assert any(isinstance(part, torch.nn.Dropout) for part in encoder.modules())
+
+
 @pytest.mark.parametrize(
     ("file", "change"),
     [

@@ -7,7 +7,8 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix
 
-from coterie.encoders import BagOfWords, CodeEncoder, load_encoder, make_code_encoder
+from coterie.encoders import BagOfWords, CodeEncoder, load_encoder, load_saved, make_code_encoder
+from coterie.encoders.load import saved_settings
 
 TEXTS = ["red apple pie", "green apple", "fast red car", "slow car", "green apple", "old car"]
 
@@ -69,3 +70,13 @@ def test_scales_equal_their_loops(sparse: bool) -> None:
             np.testing.assert_array_equal(rows, x)
         encoder.see(1000 * given)  # only the first rows count
         np.testing.assert_array_equal(encoder.rows({"vectors": torch.from_numpy(x)}), rows)
+
+
+def test_save_and_load_make_the_same_codes(tmp_path: Path) -> None:
+    encoder = make_code_encoder(load_encoder("tfidf"), "minmax")
+    items, _ = ready(encoder, activation="leaky-relu", bounded=True)
+    wanted = encoder.encode(items)
+    assert np.abs(wanted).max() <= 1
+    encoder.save(tmp_path)
+    again = load_saved(tmp_path, saved_settings(encoder, "auto"))
+    np.testing.assert_array_equal(again.encode(again.prepare(TEXTS)[0]), wanted)
