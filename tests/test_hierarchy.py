@@ -1,6 +1,5 @@
 """Nested levels: nested indeed, by Ward's rule, numbered by size."""
 
-import json
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,9 +10,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from coterie.description import describe
 from coterie.errors import UsageError
 from coterie.hierarchy import (
-    Hierarchy,
     build_hierarchy,
-    build_themes,
     find_themes,
     nest,
 )
@@ -115,28 +112,6 @@ def test_no_level_repeats_the_name_of_one_of_several_parts() -> None:
             assert inside and ((group.name in inside) == (len(inside) == 1)), group.name
 
 
-def test_a_hierarchy_names_every_level_and_reads_back(data) -> None:
-    x, labels = data
-    texts = [f"word{label} word{label} theme{label % 3} text {i}" for i, label in enumerate(labels)]
-    clusters = describe(texts, labels, x)
-    hierarchy, finest = build_hierarchy(texts, labels, x, clusters, [3, 10, 30])
-    assert [len(level) for level in hierarchy.levels] == [3, 10]  # the third is the clustering
-    for level in [*hierarchy.levels, finest]:
-        assert len({cluster.name for cluster in level}) == len(level)
-    assert [replace(c, parent=None, parent_name=None) for c in finest] == clusters
-    columns = hierarchy.columns(labels, [finest[i].name if i >= 0 else "-" for i in labels])
-    assert list(columns) == [f"level_{i}{part}" for i in (1, 2, 3) for part in ("", "_name")]
-    nested = nest(x, labels, levels=[3, 10])
-    for number, level in enumerate(nested, 1):
-        assert columns[f"level_{number}"] == level.labels.tolist()
-        names = {c.id: c.name for c in hierarchy.levels[number - 1]}
-        expected = [names.get(int(i), "-") for i in level.labels]
-        assert columns[f"level_{number}_name"] == expected
-    assert columns["level_3"] == labels.tolist()
-    again = Hierarchy.from_dict(json.loads(json.dumps(hierarchy.to_dict())))
-    assert again == hierarchy
-
-
 def test_a_cluster_that_stays_alone_keeps_its_name() -> None:
     texts = ["lost parcel", "late parcel", "blue card", "red card", "green card", "tax form"]
     x = np.array([[0.0], [0.2], [5.0], [5.2], [5.4], [50.0]])
@@ -211,21 +186,3 @@ def test_many_texts_are_sampled_and_every_cluster_has_a_theme() -> None:
     level = find_themes(x, labels)
     assert (level.of_given >= 0).all() and sum(level.sizes) == len(labels)
     np.testing.assert_array_equal(level.labels, find_themes(x, labels).labels)
-
-
-def test_themes_are_described_and_read_back(themed) -> None:
-    x, labels, groups = themed
-    pairs = zip(groups, labels, strict=True)
-    texts = [f"group{g} cluster{c} text {i}" for i, (g, c) in enumerate(pairs)]
-    clusters = describe(texts, labels, x)
-    found, finest = build_themes(texts, labels, x, clusters)
-    assert found.themes and len(found.levels) == 1
-    names = {theme.id: theme.name for theme in found.levels[0]}
-    assert all(c.parent_name == names[c.parent] for c in finest)
-    assert Hierarchy.from_dict(json.loads(json.dumps(found.to_dict()))) == found
-    columns = found.columns([0, -1], ["x", "none"])
-    assert columns == {
-        "theme": [found.above[0][0], -1], "theme_name": [names[found.above[0][0]], "none"]
-    }  # fmt: skip
-    none, same = build_themes(texts, labels, x, clusters, n_themes=25)
-    assert none.levels == [] and none.columns([0], ["x"]) == {} and same == clusters

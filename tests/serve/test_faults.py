@@ -145,25 +145,6 @@ def test_two_requests_in_one_packet_and_a_smuggled_one(reading: Any) -> None:
     assert said.startswith(b"HTTP/1.1 400") and said.count(b"HTTP/1.1 ") == 1
 
 
-def test_an_answer_that_takes_too_long_is_given_up(
-    start: Callable[..., Any], finished: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = start(finished, timeout=0.5)
-    labeller = client.service.first.snapshot.labeller
-    own = labeller.assess
-
-    def slow(texts: list[str]) -> Any:
-        if "wait" in texts:
-            time.sleep(1.5)
-        return own(texts)
-
-    monkeypatch.setattr(labeller, "assess", slow)
-    answer = client.post("/predict", {"text": "wait"})
-    assert (answer.status, answer.code) == (504, "serve.too_slow")
-    time.sleep(1.5)
-    assert client.post("/predict", {"text": "plum"}).status == 200
-
-
 @pytest.mark.parametrize("given_up_by", ["service", "client"])
 def test_requests_for_much_work_hold_up_nobody_and_end_when_given_up(
     given_up_by: str, folder: Path, warm_python: list[str]

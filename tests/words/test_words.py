@@ -59,7 +59,7 @@ def test_words_of_one_topic_have_similar_vectors(source: str) -> None:
     texts = topical()
     vocabulary = Vocabulary.build(texts)
     vectors = make_word_vectors(source, texts, vocabulary, 6, seed=0)
-    assert vectors.shape == (10, 6)
+    assert vectors.shape == (10, width_of(source, 6)) == (10, 6)
     assert np.square(vectors).sum(axis=1).mean() == pytest.approx(1, rel=1e-4)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     color = np.array([word in "red blue green pink grey" for word in vocabulary.words])
@@ -116,6 +116,7 @@ def test_vectors_from_files_with_and_without_a_header(tmp_path: Path) -> None:
     assert read_word_vectors(tmp_path / "glove.txt").keys() == {"dog", "cat", "new york"}
     vocabulary = Vocabulary(["cat", "hen", "dog"])
     for name in ("glove.txt", "w2v.txt"):
+        assert width_of(str(tmp_path / name), 9) == 2
         vectors = make_word_vectors(tmp_path / name, [], vocabulary, 9, seed=0)
         assert vectors.shape == (3, 2)
         np.testing.assert_allclose(vectors[2] / vectors[0, 1], [0.6, 0.8], rtol=1e-5)
@@ -123,17 +124,9 @@ def test_vectors_from_files_with_and_without_a_header(tmp_path: Path) -> None:
         np.testing.assert_allclose(vectors[1], vectors[[0, 2]].mean(axis=0), atol=0.2)
 
 
-def test_the_width_of_a_source_is_known_before_it_is_read(tmp_path: Path) -> None:
-    (tmp_path / "glove.txt").write_text("dog 3 4 5\ncat 0 5 1\n")
-    (tmp_path / "w2v.txt").write_text("1 2\ndog 3 4\n")
-    assert width_of("ppmi", 7) == width_of("auto", 7) == 7
-    assert width_of(tmp_path / "glove.txt", 7) == 3
-    assert width_of(str(tmp_path / "w2v.txt"), 7) == 2
+def test_wrong_sources_are_refused_clearly(tmp_path: Path) -> None:
     with raises(UsageError, "is neither auto", "`word_vectors='None'`"):
         width_of(None, 7)
-
-
-def test_wrong_sources_are_refused_clearly(tmp_path: Path) -> None:
     with raises(UsageError, "is neither auto", "`word_vectors='nowhere.txt'`"):
         make_word_vectors("nowhere.txt", ["a b"], Vocabulary(["a"]), 3, seed=0)
     (tmp_path / "bad.txt").write_text("dog 1 2\ncat 1 x\n")
