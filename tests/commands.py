@@ -1,6 +1,7 @@
 """Commands of the program: how tests call them, all of them and their options, what they wrote."""
 
 import csv
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +24,13 @@ def rows(path: Path) -> list[dict[str, str]]:
     path = path / "assignments.csv" if path.is_dir() else path
     with path.open(newline="", encoding="utf-8-sig") as file:
         return list(csv.DictReader(file, strict=True))
+
+
+def write_csv(path: Path, *rows: Iterable[object]) -> Path:
+    """Write a table, its header first."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+    return path
 
 
 def content(folder: Path) -> dict[str, bytes]:

@@ -8,23 +8,20 @@ from pathlib import Path
 import pytest
 
 import coterie
-from commands import run
+from commands import rows as read_rows
+from commands import run, write_csv
 
 
 @pytest.fixture
 def tickets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    path = tmp_path / "tickets.csv"
     rows = [("1", "Where is my parcel?", "a"), ("2", "", "b"), ("3", "I want my money back", "c")]
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([("id", "message", "text2"), *rows])
-    return path
+    return write_csv(tmp_path / "tickets.csv", ("id", "message", "text2"), *rows)
 
 
 def test_a_file_gets_wordings_that_cluster_can_read(tickets: Path) -> None:
     done = run("augment", "tickets.csv", "--kind", "charswap", "--seed", "4")
-    with Path("tickets.views.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_rows(Path("tickets.views.csv"))
     texts = ["Where is my parcel?", "", "I want my money back"]
     assert [row["text"] for row in rows] == texts
     for view in (1, 2):
@@ -51,16 +48,3 @@ def test_facts_as_json(tickets: Path) -> None:
     facts = json.loads(done.stdout)
     assert facts["unchanged"] == {"text1": 0.0, "text2": 0.0} and facts["settings"]["rate"] == 0.5
     assert len(Path("w.jsonl").read_text().splitlines()) == 3
-
-
-def test_the_cache_shows_and_drops_wordings(tickets: Path, monkeypatch, tmp_path) -> None:
-    from coterie._cache import WORDINGS, Cache
-
-    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "cache"))
-    cache, keys = Cache("a" * 64, WORDINGS), [b"1" * 16, b"2" * 16, b"3" * 16]
-    cache.write(keys[:2], [b"one", b"two"])
-    assert dict(cache.find(keys[1:])) == {keys[1]: b"two"}
-    shown = json.loads(run("cache", "--json").stdout)
-    assert shown["wordings"]["files"] == 1 and shown["wordings"]["bytes"] > 0
-    assert "wordings" in run("cache", "clear").stdout
-    assert dict(cache.find(keys)) == {}

@@ -1,5 +1,6 @@
-"""``coterie cache`` and --no-cache; one encoding per command; how threads wait."""
+"""``coterie cache`` and --no-cache; how threads wait."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,56 +8,28 @@ from pathlib import Path
 
 import pytest
 
-import commands
-from coterie.encoders import SentenceEncoder
+from commands import run
+from coterie._cache import WORDINGS, Cache
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, topics, tiny_encoder):
+def test_the_cache_is_shown_and_cleared(tmp_path: Path, monkeypatch, topics, tiny_encoder) -> None:
     monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "cache"))
     (tmp_path / "t.csv").write_text("text\n" + "\n".join(topics[0]) + "\n")
-
-    def go(*arguments: str):
-        return commands.run(*arguments).stdout
-
-    def cluster(out: str, *more: str):
-        where = ["--out", str(tmp_path / out), "--encoder", str(tiny_encoder), "-q"]
-        return go("cluster", str(tmp_path / "t.csv"), "-m", "kmeans", *where, *more)
-
-    go.cluster = cluster
-    return go
-
-
-def test_choosing_the_number_and_clustering_encode_once(run, tmp_path, monkeypatch) -> None:
-    worked = []
-    real = SentenceEncoder._work
-
-    def count(self, items, index, progress):
-        worked.append(len(index))
-        return real(self, items, index, progress)
-
-    monkeypatch.setattr(SentenceEncoder, "_work", count)
-    run.cluster("a")  # finds the number, then clusters
-    assert worked == [90]
-    run.cluster("b", "-k", "4")
-    run("predict", str(tmp_path / "a"), str(tmp_path / "t.csv"), "--out", str(tmp_path / "p.csv"))
-    assert worked == [90]
-    run.cluster("c", "-k", "3", "--no-cache")
-    assert worked[0] == 90 and sum(worked) >= 180
-    before = sum(worked)
-    run.cluster("d", "-k", "5")  # the switch was for that one command
-    assert sum(worked) == before
-
-
-def test_path_size_and_clear(run, tmp_path) -> None:
+    cluster = ["cluster", tmp_path / "t.csv", "-k", 3, "-m", "kmeans", "--encoder", tiny_encoder]
     folder = tmp_path / "cache" / "vectors"
-    assert run("cache", "path").strip() == str(folder)
-    run.cluster("x", "-k", "3", "--no-cache")
+    assert run("cache", "path").stdout.strip() == str(folder)
+    run(*cluster, "--out", tmp_path / "x", "--no-cache")
     assert not folder.exists()
-    run.cluster("a", "-k", "3")
-    assert "in 1 file" in run("cache")
-    assert "in 1 file, deleted" in run("cache", "clear")
-    assert "0.0 MB in 0 files" in run("cache", "size")
+    run(*cluster, "--out", tmp_path / "a")  # the switch was for that one command
+    wordings = Cache("a" * 64, WORDINGS)
+    wordings.write([b"1" * 16], [b"one"])
+    assert "in 1 file" in run("cache").stdout
+    shown = json.loads(run("cache", "--json").stdout)
+    assert shown["wordings"]["files"] == 1 and shown["wordings"]["bytes"] > 0
+    said = run("cache", "clear").stdout
+    assert "in 1 file, deleted" in said and "wordings" in said
+    assert dict(wordings.find([b"1" * 16])) == {}
+    assert "0.0 MB in 0 files" in run("cache", "size").stdout
 
 
 @pytest.mark.parametrize(("given", "seen"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])

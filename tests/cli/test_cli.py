@@ -9,20 +9,15 @@ from pathlib import Path
 import pytest
 
 import coterie
-from commands import rows, run
+from commands import rows, run, write_csv
 from said import says
 
 
 @pytest.fixture(scope="module")
 def tickets(tmp_path_factory: pytest.TempPathFactory, topics) -> Path:
+    rows = [(f"{i:03}", *both) for i, both in enumerate(zip(*topics, strict=True))]
     path = tmp_path_factory.mktemp("tickets") / "tickets.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "text", "topic"])
-        for i, (text, topic) in enumerate(zip(*topics, strict=True)):
-            writer.writerow([f"{i:03}", text, topic])
-        writer.writerow(["090", "", "none"])
-    return path
+    return write_csv(path, ("id", "text", "topic"), *rows, ("090", "", "none"))
 
 
 @pytest.fixture(scope="module")

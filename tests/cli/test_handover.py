@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import coterie
-from commands import rows, run
+from commands import rows, run, write_csv
 from coterie.cli.cluster import tree_lines
 from coterie.description import Cluster
 from coterie.errors import DataError, UsageError
@@ -21,13 +21,10 @@ ODD = ["zebra quartz volcano", "=1+1 nebula", "-2 saffron"]
 @pytest.fixture(scope="module")
 def tickets(tmp_path_factory: pytest.TempPathFactory, topics) -> Path:
     """Ninety texts of three topics, three odd ones, one twice, one empty."""
+    texts = [*topics[0], *ODD, topics[0][0], ""]
+    rows = [(f"{i:03}", text, "mine") for i, text in enumerate(texts)]
     path = tmp_path_factory.mktemp("tickets") / "tickets.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "text", "level_1"])
-        for i, text in enumerate([*topics[0], *ODD, topics[0][0], ""]):
-            writer.writerow([f"{i:03}", text, "mine"])
-    return path
+    return write_csv(path, ("id", "text", "level_1"), *rows)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """``coterie predict`` in a stream: at once, in constant memory, stopped and continued."""
 
-import csv
 import signal
 import subprocess
 import sys
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import rows, run
+from commands import rows, run, write_csv
 from coterie import TwoStep, load
 from coterie.corpus.write import GrowingTable, partial_path
 from said import says
@@ -41,13 +40,8 @@ def folder(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def file(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A few thousand rows, some of them without a text, a thousand of these in a row."""
-    path = tmp_path_factory.mktemp("data") / "new.csv"
     many = [*texts * 5, *[""] * 1200, *texts[::-1] * 5, "?", "last one"]
-    with path.open("w", newline="", encoding="utf-8") as opened:
-        writer = csv.writer(opened)
-        writer.writerow(["id", "text"])
-        writer.writerows([i, text] for i, text in enumerate(many))
-    return path
+    return write_csv(tmp_path_factory.mktemp("data") / "new.csv", ("id", "text"), *enumerate(many))
 
 
 @pytest.fixture(scope="module")
@@ -86,11 +80,8 @@ def test_memory_does_not_grow_with_the_file(folder: Path, texts: list[str], tmp_
     """30,000 more rows of 1,000 bytes are 30 MB in the file, and several times that in memory."""
     peaks = []
     for n in (25_000, 55_000):  # both have parts of full size
-        source = tmp_path / f"{n}.csv"
-        with source.open("w", newline="") as opened:
-            writer = csv.writer(opened)
-            writer.writerow(["text", "more"])
-            writer.writerows([texts[i % len(texts)], f"{i} " * 160] for i in range(n))
+        rows = ((texts[i % len(texts)], f"{i} " * 160) for i in range(n))
+        source = write_csv(tmp_path / f"{n}.csv", ("text", "more"), *rows)
         command = [sys.executable, "-c", PEAK, "predict", str(folder), str(source)]
         done = subprocess.run(
             [*command, "-o", str(tmp_path / f"{n}.out.csv")],

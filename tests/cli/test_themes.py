@@ -1,6 +1,5 @@
 """Broad themes above the clusters, where their number is found, from the command line."""
 
-import csv
 import json
 import shutil
 from collections import Counter
@@ -11,7 +10,7 @@ import openpyxl
 import pytest
 
 import coterie
-from commands import rows, run
+from commands import rows, run, write_csv
 from coterie.metrics import nmi
 from said import raises
 
@@ -43,9 +42,7 @@ def texts() -> list[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory, texts) -> Path:
     path = tmp_path_factory.mktemp("themes") / "in.csv"
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream).writerows([("text", "theme"), *texts, ("", "")])
-    return path
+    return write_csv(path, ("text", "theme"), *texts, ("", ""))
 
 
 @pytest.fixture(scope="module")

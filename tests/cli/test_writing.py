@@ -1,6 +1,5 @@
 """Nothing of the user's is lost: inputs, own files, earlier runs, partial tables."""
 
-import csv
 import json
 import os
 import shutil
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import commands
-from commands import content
+from commands import content, write_csv
 from coterie import _cache
 from coterie._files import sha256_file
 from coterie.corpus.write import partial_path
@@ -25,12 +24,9 @@ KMEANS = ("-m", "kmeans", "--encoder", "tfidf", "-q")
 
 @pytest.fixture(scope="module")
 def tickets(tmp_path_factory: pytest.TempPathFactory, topics) -> Path:
+    rows = [(i, text, f"{text} again") for i, text in enumerate(topics[0])]
     path = tmp_path_factory.mktemp("tickets") / "tickets.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "text", "other"])
-        writer.writerows((i, text, f"{text} again") for i, text in enumerate(topics[0]))
-    return path
+    return write_csv(path, ("id", "text", "other"), *rows)
 
 
 @pytest.fixture(scope="module")

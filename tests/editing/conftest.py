@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 from collections.abc import Callable
@@ -11,10 +10,8 @@ from pathlib import Path
 import pytest
 
 import commands
-from commands import rows
+from commands import rows, write_csv
 from commands import run as call
-
-HEADER = ["ticket", "text", "day"]
 
 
 def content(run: Path, *, log: bool = False) -> dict[str, bytes]:
@@ -36,12 +33,8 @@ def members(run: Path) -> dict[int, set[str]]:
 
 
 def write_tickets(path: Path, texts: list[str], first: int = 0) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(HEADER)
-        for i, text in enumerate(texts, first):
-            writer.writerow([f"T-{i}", text, f"2026-0{1 + i % 3}-1{i % 9}"])
-    return path
+    rows = [(f"T-{i}", t, f"2026-0{1 + i % 3}-1{i % 9}") for i, t in enumerate(texts, first)]
+    return write_csv(path, ("ticket", "text", "day"), *rows)
 
 
 def cluster(file: Path, out: Path, *more: object) -> Path:

@@ -122,14 +122,6 @@ def planted(labels: list[int], before: list[int], locked: set[int], fixed: dict[
     return model, kept, kept_sentences(kept.facts)
 
 
-def test_partners_keep_numbers_and_the_rest_get_new_ones() -> None:
-    model, kept, said = planted([0, 0, 0, 1, 1, 2], [4, 4, 4, 9, 9, -1], set(), {})
-    assert model.labels_.tolist() == [4, 4, 4, 9, 9, 10]
-    assert kept.draft.next_id == 11 and kept.draft.names == {4: "Old 4", 9: "Old 9"}
-    assert "2 of 2 clusters live on; new clusters: 1." in said[0]
-    assert len(said) == 1  # as many clusters as were fitted: nothing to tell
-
-
 def test_a_locked_cluster_without_a_match_lives_on_with_its_texts() -> None:
     # Cluster 7 had one text of each of two that are now apart, by a person's word.
     model, kept, said = planted([0, 0, 0, 1, 1, 1], [4, 4, 7, 9, 9, 7], {7}, {2: 7, 5: 7})

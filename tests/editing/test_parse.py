@@ -75,6 +75,9 @@ def test_a_mapping_is_read_entry_by_entry(tmp_path) -> None:
         ("- split: {cluster: 4, into: 1}", "2 or more"),
         ("- split: {into: 2}", "whole numbers from 0"),
         ("- split: {cluster: 4, names: [A]}", "2 or more"),
+        ("- split: {cluster: 4, names: 3}", ("a list of so many", "2")),
+        ("- split: {cluster: 4, names: AB}", ("a list of so many", "2")),
+        ("- split: {cluster: 4, names: {A: 1, B: 2}}", ("a list of so many", "2")),
         ("- rename: [2, 3]", "whole numbers from 0"),
         ("- rename: {2: ''}", ("characters that can be seen", "100")),
         ("- rename: {2: }", "characters that can be seen"),
@@ -134,12 +137,6 @@ def test_files_that_are_none(tmp_path) -> None:
     (tmp_path / "b.yaml").write_bytes(b"- rename: {1: \xff}")
     with raises(DataError, "is not UTF-8; save"):
         read_edits(tmp_path / "b.yaml")
-
-
-@pytest.mark.parametrize("names", [3, {"A": 1, "B": 2}, "AB"])
-def test_names_of_parts_that_are_no_list_are_refused(names: object) -> None:
-    with raises(DataError, "a list of so many", "2"):
-        read_edits([{"split": {"cluster": 4, "names": names}}])
 
 
 def test_edits_that_are_no_list_are_refused() -> None:
