@@ -2,7 +2,6 @@
 
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -135,18 +134,6 @@ def test_batches_of_everything_are_attention_over_everything() -> None:
 TAU = 0.5
 
 
-class View(NamedTuple):
-    z: torch.Tensor
-    h: torch.Tensor
-    s: torch.Tensor
-
-
-def contrast(first: View, second: View, *more: Any, **options: Any) -> torch.Tensor:
-    return guided_contrast(
-        Views(*map(torch.stack, zip(first, second, strict=True))), *more, **options
-    )
-
-
 def cosine(a: torch.Tensor, b: torch.Tensor) -> float:
     return float(a @ b / (a.norm() * b.norm()))
 
@@ -155,14 +142,13 @@ def e(a: torch.Tensor, b: torch.Tensor) -> float:
     return math.exp(cosine(a, b) / TAU)
 
 
-def views(n: int = 5, dtype: torch.dtype = torch.double) -> tuple[View, View, torch.Tensor]:
+def make_views(n: int = 5, dtype: torch.dtype = torch.double) -> tuple[Views, torch.Tensor]:
+    """Both views of random texts, and which texts are of one cluster."""
     torch.manual_seed(0)
-    made = [
-        View(*torch.randn(2, n, 4, dtype=dtype), torch.randn(n, n, dtype=dtype).softmax(dim=1))
-        for _ in range(2)
-    ]
+    z, h = torch.randn(2, 2, n, 4, dtype=dtype)
     labels = torch.tensor([0, 1, 0, 1, 1, 2, 0])[:n]
-    return made[0], made[1], labels[:, None] == labels[None, :]
+    s = torch.randn(2, n, n, dtype=dtype).softmax(dim=2)
+    return Views(z, h, s), labels[:, None] == labels[None, :]
 
 
 def below(row: torch.Tensor, i: int, *sides: torch.Tensor) -> float:
@@ -170,9 +156,9 @@ def below(row: torch.Tensor, i: int, *sides: torch.Tensor) -> float:
     return sum(e(row, side[k]) for side in sides for k in range(len(side)) if k != i)
 
 
-def pair_ratios(first: View, second: View) -> list[list[float]]:
+def pair_ratios(views: Views) -> list[list[float]]:
     """Eq. (6), the two directions of each text apart."""
-    z0, z1 = first.z, second.z
+    z0, z1 = views.z
     return [
         [e(z0[i], z1[i]) / below(z0[i], i, z0, z1), e(z1[i], z0[i]) / below(z1[i], i, z0, z1)]
         for i in range(len(z0))
@@ -180,10 +166,10 @@ def pair_ratios(first: View, second: View) -> list[list[float]]:
 
 
 def guided_ratios(
-    view: View, companions: torch.Tensor, *, every: bool, least: float
+    views: Views, number: int, companions: torch.Tensor, *, every: bool, least: float
 ) -> list[list[float]]:
     """Eq. (7), both directions apart; ``every`` has the four blocks of the released code."""
-    z, h, s = view
+    z, h, s = (tensor[number] for tensor in views)
     out = []
     for i in range(len(z)):
         row = []
@@ -207,15 +193,15 @@ def guided_ratios(
 @pytest.mark.parametrize("form", ["row", "text", "broadcast"])
 @pytest.mark.parametrize("least", [1e-5, 0.0])  # as released, as printed
 def test_equals_a_loop_over_the_equations(positives: str, form: str, least: float) -> None:
-    first, second, companions = views()
-    pairs = pair_ratios(first, second)
-    n, total = len(first.z), 0.0
+    views, companions = make_views()
+    pairs = pair_ratios(views)
+    n, total = views.z.shape[1], 0.0
     flat = [pairs[i][side] for side in (0, 1) for i in range(n)]
-    z0, z1 = first.z, second.z
+    z0, z1 = views.z
     above = [e(z0[i], z1[i]) for i in range(n)] * 2
     under = [a / r for a, r in zip(above, flat, strict=True)]
-    for view in (first, second):
-        guided = guided_ratios(view, companions, every=positives == "all", least=least)
+    for number in (0, 1):
+        guided = guided_ratios(views, number, companions, every=positives == "all", least=least)
         rows = [guided[i][side] for side in (0, 1) for i in range(n)]
         if form == "row":
             logs = [math.log(a + b) for a, b in zip(flat, rows, strict=True)]
@@ -225,60 +211,57 @@ def test_equals_a_loop_over_the_equations(positives: str, form: str, least: floa
             logs = [math.log(a / d + r) for a in above for d, r in zip(under, rows, strict=True)]
         total -= sum(logs) / len(logs) / 2
     options = {"positives": positives, "form": form, "least": least}
-    found = contrast(first, second, companions, TAU, **options)
+    found = guided_contrast(views, companions, TAU, **options)
     assert found.item() == pytest.approx(total, rel=1e-9)
 
 
 def test_without_guidance_it_is_the_ratio_of_the_pair_alone() -> None:
-    first, second, companions = views()
-    pairs = pair_ratios(first, second)
+    views, companions = make_views()
+    pairs = pair_ratios(views)
     rows = -sum(math.log(r) for pair in pairs for r in pair) / (2 * len(pairs))
-    found = contrast(first, second, companions, TAU, positives="none")
+    found = guided_contrast(views, companions, TAU, positives="none")
     assert found.item() == pytest.approx(rows, rel=1e-9)
     texts = -sum(math.log(sum(pair)) for pair in pairs) / len(pairs)
-    found = contrast(first, second, companions, TAU, positives="none", form="text")
+    found = guided_contrast(views, companions, TAU, positives="none", form="text")
     assert found.item() == pytest.approx(texts, rel=1e-9)
 
 
 def test_a_value_worked_by_hand() -> None:
     # Two texts, all rows alike: every cosine is 1, e = e^2, a denominator has two terms, so the
     # pair's ratio is 1/2; alone in its cluster with S_ii = 1/2 a text has the ratio 1/4.
-    z = torch.ones(2, 3, dtype=torch.double)
-    view = View(z, z, torch.full((2, 2), 0.5, dtype=torch.double))
-    found = contrast(view, view, torch.eye(2, dtype=torch.bool), TAU)
+    z = torch.ones(2, 2, 3, dtype=torch.double)
+    views = Views(z, z, torch.full((2, 2, 2), 0.5, dtype=torch.double))
+    found = guided_contrast(views, torch.eye(2, dtype=torch.bool), TAU)
     assert found.item() == pytest.approx(-math.log(0.5 + 0.25), abs=1e-4)
 
 
 @pytest.mark.parametrize("form", ["row", "text", "broadcast"])
 def test_gradients_of_the_contrast(form: str) -> None:
-    first, second, companions = views(4)
-    tensors = [t.requires_grad_() for t in (*first, *second)]
+    views, companions = make_views(4)
 
-    def loss(*t: torch.Tensor) -> torch.Tensor:
-        return contrast(View(*t[:3]), View(*t[3:]), companions, TAU, form=form)
+    def loss(*tensors: torch.Tensor) -> torch.Tensor:
+        return guided_contrast(Views(*tensors), companions, TAU, form=form)
 
-    assert torch.autograd.gradcheck(loss, tensors)
+    assert torch.autograd.gradcheck(loss, [tensor.requires_grad_() for tensor in views])
 
 
 def test_a_single_text_costs_nothing_and_scale_does_not_matter() -> None:
-    first, second, companions = views(1)
-    z = first.z.clone().requires_grad_()
-    found = contrast(first._replace(z=z), second, companions, TAU)
+    views, companions = make_views(1)
+    views.z.requires_grad_()
+    found = guided_contrast(views, companions, TAU)
     found.backward()
-    assert found.item() == 0 and torch.equal(z.grad, torch.zeros_like(z))
-    first, second, companions = views()
-    bigger = first._replace(z=7 * first.z)
-    torch.testing.assert_close(
-        contrast(bigger, second, companions, TAU),
-        contrast(first, second, companions, TAU),
-    )
+    assert found.item() == 0 and torch.equal(views.z.grad, torch.zeros_like(views.z))
+    views, companions = make_views()
+    bigger = views._replace(z=torch.stack([7 * views.z[0], views.z[1]]))
+    scaled, plain = (guided_contrast(one, companions, TAU) for one in (bigger, views))
+    torch.testing.assert_close(scaled, plain)
 
 
 def test_extreme_similarities_stay_finite() -> None:
-    first, second, companions = views(5, torch.float32)
-    s = torch.eye(5).requires_grad_()  # zeros off the diagonal
-    z = first.z.clone().requires_grad_()
-    loss = contrast(View(z, first.h, s), second, companions, 0.01)
+    views, companions = make_views(5, torch.float32)
+    s = torch.eye(5).repeat(2, 1, 1).requires_grad_()  # zeros off the diagonal
+    z = views.z.requires_grad_()
+    loss = guided_contrast(Views(z, views.h, s), companions, 0.01)
     loss.backward()
     assert loss.isfinite() and s.grad.isfinite().all() and z.grad.isfinite().all()
 
