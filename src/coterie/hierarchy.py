@@ -116,6 +116,7 @@ def nest(
     >>> coarse.of_given.tolist(), coarse.sizes, fine.parents
     ([1, 1, 0, 0], [10, 2], [1, 1, 0, 0])
     """
+    asked: list[int] = check_whole_numbers("levels", levels, "level").tolist()
     x = check_vectors("vectors", vectors, "text" if sizes is None else "cluster")
     codes = np.zeros(0, np.int64) if labels is None else check_whole_numbers("labels", labels)
     if sizes is not None:
@@ -132,7 +133,7 @@ def nest(
             "or sizes if the vectors are means of clusters."
         )
     used = np.flatnonzero(counts > 0)
-    wanted = _check_levels(levels, len(used))
+    wanted = _check_levels(asked, len(used))
     merges = _merges(centers[used], counts[used])
     out: list[Level] = []
     for n in wanted:
@@ -514,14 +515,13 @@ def _name_parents(levels: Sequence[list[Cluster]]) -> list[list[Cluster]]:
     return out
 
 
-def _check_levels(levels: Sequence[int], k: int) -> list[int]:
-    wanted: list[int] = check_whole_numbers("levels", levels, "level").tolist()
-    if not wanted or wanted[0] < 1 or any(a >= b for a, b in pairwise(wanted)) or wanted[-1] > k:
-        said = ", ".join(map(str, wanted))
+def _check_levels(levels: Sequence[int], k: int) -> Sequence[int]:
+    if not levels or levels[0] < 1 or any(a >= b for a, b in pairwise(levels)) or levels[-1] > k:
+        said = ", ".join(map(str, levels))
         raise UsageError(
             f"`levels` [{said}]: give increasing numbers of clusters from 1 to {k}, as 5,20,80."
         )
-    return wanted
+    return levels
 
 
 def _by_size(labels: Ints, counts: Ints) -> Ints:

@@ -12,7 +12,7 @@ from coterie import neighbors, outliers
 from coterie.corpus import corpus, read
 from coterie.encoders import Encoder, SentenceEncoder, no_cache
 from coterie.encoders.lexical import VectorEncoder
-from coterie.runs import clustering
+from coterie.runs import fit
 
 # Functions for which neighbours may be searched.
 PLACES = {
@@ -30,7 +30,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     found: Counter[str] = Counter()
     clean = corpus.clean_values
     init, prepare, work = SentenceEncoder.__init__, SentenceEncoder.prepare, Encoder._work
-    fitting = clustering.Fitting.__init__
+    fitting = fit.Fitting.__init__
 
     def cleaned(values):
         found["cleaned"] += len(values)
@@ -57,7 +57,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     monkeypatch.setattr(SentenceEncoder, "__init__", loaded)
     monkeypatch.setattr(SentenceEncoder, "prepare", prepared)
     monkeypatch.setattr(Encoder, "_work", encoded)
-    monkeypatch.setattr(clustering.Fitting, "__init__", begun)
+    monkeypatch.setattr(fit.Fitting, "__init__", begun)
     return found
 
 
