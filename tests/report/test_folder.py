@@ -1,6 +1,7 @@
 """From the files of a run to the page, and from the points to the script."""
 
 import base64
+import hashlib
 import json
 import re
 from collections import Counter
@@ -128,9 +129,6 @@ def test_the_embedded_data_reads_back() -> None:
 
 
 def test_the_policy_allows_our_script_and_nothing_else() -> None:
-    import base64
-    import hashlib
-
     points = Points([0], [0], [1], [0], [1.0], ["<script>alert(1)</script>"], total=1)
     page = render(ReportData("t", [], [Cluster(0, "a", 1, 1.0, [], [])], points=points))
     script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)

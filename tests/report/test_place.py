@@ -58,27 +58,6 @@ def test_forces_are_the_slopes_of_the_cross_entropy(gap: list[float]) -> None:
     np.testing.assert_allclose(_push(x), np.clip(softened, -4, 4), rtol=1e-4)
 
 
-def test_tied_texts_end_together_and_others_apart() -> None:
-    rng = np.random.default_rng(0)
-    labels = np.repeat([0, 1], 40)
-    one, other = [], []
-    for group in (0, 1):
-        members = np.flatnonzero(labels == group)
-        for i in members:
-            for j in rng.choice(members, 6):
-                one.append(min(i, j))
-                other.append(max(i, j))
-    ties = np.array(one), np.array(other), np.ones(len(one))
-    start = rng.normal(size=(80, 2))
-    points = place(start, ties, seed=0)
-    middles = [points[labels == g].mean(axis=0) for g in (0, 1)]
-    reach = max(np.linalg.norm(points[labels == g] - middles[g], axis=1).mean() for g in (0, 1))
-    assert np.linalg.norm(middles[0] - middles[1]) > 2 * reach
-    assert np.isfinite(points).all()
-    np.testing.assert_array_equal(points, place(start, ties, seed=0))
-    assert not np.array_equal(points, place(start, ties, seed=1))
-
-
 def test_the_layout_is_that_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each tie and each push on its own; what is drawn for a pair comes from its two ends."""
     monkeypatch.setattr(module, "PART", 1.0)

@@ -104,13 +104,8 @@ def new(tmp_path: Path) -> Path:
                                         for i, s in enumerate(SECRETS)])  # fmt: skip
 
 
-NEW = {
-    "card": 1,
-    "email": 6,
-    "iban": 1,
-    "name": 1,
-    "phone": 1,
-}  # in its texts and the column beside
+# In the texts of the new rows and the column beside.
+NEW = {"card": 1, "email": 6, "iban": 1, "name": 1, "phone": 1}
 
 
 def make(file: Path, out: Path, **options: object) -> Path:
