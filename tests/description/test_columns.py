@@ -5,6 +5,7 @@ from datetime import date
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from coterie.description import guess_columns
 from coterie.description.columns import MOST_VALUES, count_values
@@ -33,32 +34,26 @@ def test_dates_and_categories_are_found() -> None:
     assert found == ("sent", ["channel", "stars"])
 
 
-def test_fewer_than_80_percent_dates_are_no_dates() -> None:
-    values = ["2026-01-05"] * 9 + ["soon", "later", "never"]
-    assert guess_columns(table(day=values), "text")[0] is None
+DAYS = pa.array([date(2026, 1, 1 + i) for i in range(12)])
 
 
-def test_a_column_called_date_comes_before_others_and_types_tell() -> None:
-    days = pa.array([date(2026, 1, 1 + i) for i in range(12)])
-    found = guess_columns(table(birth=["2000-01-01"] * 12, created_at=days), "text", None)
-    assert found == ("created_at", [])  # the other column of dates is no category
-
-
-def test_numbers_are_no_dates_and_the_text_is_never_chosen() -> None:
-    texts = pa.table({"text": ["a", "b"] * 6, "code": [20260301, 20260302] * 6})
-    assert guess_columns(texts, "text", None) == (None, ["code"])
-
-
-def test_more_than_fifty_values_are_no_category() -> None:
-    for n, expected in ((50, ["c"]), (51, [])):
-        values = [f"v{i % n}" for i in range(120)]
-        assert guess_columns(pa.table({"t": ["x"] * 120, "c": values}), "t")[1] == expected
-
-
-def test_an_empty_table_and_twice_the_same_name() -> None:
-    assert guess_columns(pa.table({"text": pa.array([], pa.string())}), "text") == (None, [])
-    twice = pa.Table.from_arrays([pa.array(["a", "b"] * 3)] * 3, ["text", "c", "c"])
-    assert guess_columns(twice, "text") == (None, [])
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (table(day=["2026-01-05"] * 9 + ["soon", "later", "never"]), (None, ["day"])),
+        (table(birth=["2000-01-01"] * 12, created_at=DAYS), ("created_at", [])),
+        (table(code=[20260301, 20260302] * 6), (None, ["code"])),
+        (pa.table({"text": ["a", "b"] * 6}), (None, [])),
+        (pa.table({"text": pa.array([], pa.string())}), (None, [])),
+        (pa.Table.from_arrays([pa.array(["a", "b"] * 3)] * 3, ["text", "c", "c"]), (None, [])),
+        (pa.table({"text": ["x"] * 120, "c": [f"v{i % 50}" for i in range(120)]}), (None, ["c"])),
+        (pa.table({"text": ["x"] * 120, "c": [f"v{i % 51}" for i in range(120)]}), (None, [])),
+    ],
+    ids=["fewer than 80% dates", "name and type of a date", "numbers", "the text itself",
+         "no rows", "one name twice", "fifty values", "more values"],
+)  # fmt: skip
+def test_what_is_chosen(given: pa.Table, expected: tuple[str | None, list[str]]) -> None:
+    assert guess_columns(given, "text") == expected
 
 
 def test_counts_equal_a_loop() -> None:

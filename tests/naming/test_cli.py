@@ -284,13 +284,6 @@ def test_a_budget_ends_the_questions(server, done: Path, limit: list, key: str) 
     assert cluster_names(done) == ["Name 0", "Name 1", "Name 2"] and len(server.seen) == 3
 
 
-def test_a_cost_needs_a_price(done: Path) -> None:
-    result = run("name", done, "--with", "http://localhost:1/v1", "--max-cost", "1", code=2)
-    assert says(result.output, "what a million")
-    result = run("name", done, "--with", "http://localhost:1/v1", "--price", "much", code=2)
-    assert says(result.output, "what a million")
-
-
 def test_prompt_and_language_of_the_user(server, done: Path, tmp_path: Path) -> None:
     (tmp_path / "prompt.txt").write_text("Name each group like a shelf in a shop.\n", "utf-8")
     more = ["--prompt", f"@{tmp_path / 'prompt.txt'}", "--language", "German"]
@@ -344,17 +337,18 @@ def test_a_run_that_another_process_works_on_is_left_alone(server, done: Path) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "part"),
     [
         (["--with", "nonsense"], "http://localhost:11434/v1"),
         (["--with", "http://u:p@x/v1"], "COTERIE_API_KEY"),
         ([], "--own-names"),
         (["--with", "http://localhost:1/v1", "--own-names"], "either"),
+        (["--with", "http://localhost:1/v1", "--max-cost", "1"], "what a million"),
+        (["--with", "http://localhost:1/v1", "--price", "much"], "what a million"),
     ],
 )
-def test_bad_usage(done: Path, arguments: list[str], says: str) -> None:
-    result = run("name", done, *arguments, code=2)
-    assert says in result.output
+def test_bad_usage(done: Path, arguments: list[str], part: str) -> None:
+    assert says(run("name", done, *arguments, code=2).output, part)
 
 
 def test_bad_addresses_are_told_before_the_work(made: Path, tmp_path: Path) -> None:
