@@ -76,26 +76,6 @@ def test_layers_of_an_unknown_build_are_not_guessed(tiny_encoder) -> None:
         check_tune(encoder, "last-1")
 
 
-def names(encoder: SentenceEncoder) -> set[str]:
-    chosen = {id(p) for p in moving(encoder)}
-    return {name for name, p in encoder.named_parameters() if id(p) in chosen}
-
-
-def test_what_moves(tiny_encoder: Path) -> None:
-    everything = {name for name, _ in load_encoder(str(tiny_encoder)).named_parameters()}
-    assert names(tuned(tiny_encoder, "full")) == everything
-    assert names(tuned(tiny_encoder, "heads")) == set()
-    last = names(tuned(tiny_encoder, "last-1"))
-    assert last == {n for n in everything if ".layer.1." in n} and len(last) == 16
-    assert names(tuned(tiny_encoder, "last-2")) == {n for n in everything if ".layer." in n}
-    lora = names(tuned(tiny_encoder, "lora"))
-    assert {n.split("self.")[1] for n in lora} == {
-        "query.down", "query.up", "value.down", "value.up",
-    } and len(lora) == 2 * 4  # fmt: skip
-    # Two layers, query and value, two matrices of rank 8 beside 32 x 32.
-    assert sum(p.numel() for p in moving(tuned(tiny_encoder, "lora"))) == 2 * 2 * 2 * 8 * 32
-
-
 def test_without_familiar_names_all_linear_maps_are_adapted(tiny_encoder: Path) -> None:
     encoder = load_encoder(str(tiny_encoder))
     for layer in find_layers(encoder):

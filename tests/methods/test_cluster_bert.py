@@ -279,39 +279,32 @@ def small_net(n: int = 6, k: int = 3) -> ClusterBERTNet:
     return ClusterBERTNet(encoder, n, k, StageRecord([], np.arange(n)))
 
 
-def put_probabilities(net: ClusterBERTNet, p: torch.Tensor) -> torch.Tensor:
-    """Vectors at which the head gives the rows of ``p``."""
-    k = p.shape[1]
+def hardened(logits: torch.Tensor) -> ClusterBERTNet:
+    """A network whose head gives the vectors back as logits, and its targets at these."""
+    net, k = small_net(), logits.shape[1]
     net.head = torch.nn.Linear(k, k)
     net.head.weight.data, net.head.bias.data = torch.eye(k), torch.zeros(k)
-    net.log_q = torch.zeros_like(p)
-    return p.log()
+    net.log_q = torch.zeros_like(logits)
+    harden(net, logits)
+    return net
 
 
 def test_targets_are_equation_5_over_the_whole_corpus() -> None:
     p = torch.randn(40, 3, generator=torch.Generator().manual_seed(0)).softmax(dim=1)
-    net = small_net()
-    harden(net, put_probabilities(net, p))
+    net = hardened(p.log())
     np.testing.assert_allclose(net.log_q.exp(), loop_target(p.double().numpy()), rtol=1e-4)
     assert not net.log_q.requires_grad
 
 
 def test_hardening_moves_mass_from_frequent_to_rare_clusters() -> None:
     rows = torch.tensor([[0.9, 0.1]] * 9 + [[0.5, 0.5]])
-    net = small_net()
-    harden(net, put_probabilities(net, rows))
-    q = net.log_q.exp()[-1]
+    q = hardened(rows.log()).log_q.exp()[-1]
     # f = (8.6, 1.4): 0.25/8.6 against 0.25/1.4
     torch.testing.assert_close(q, torch.tensor([1.4, 8.6]) / 10)
 
 
 def test_a_cluster_that_nobody_wants_gives_finite_targets() -> None:
-    logits = torch.tensor([[0.0, -300.0], [0.0, -300.0]])
-    net = small_net()
-    net.log_q = torch.zeros(2, 2)
-    net.head = torch.nn.Linear(2, 2)
-    net.head.weight.data, net.head.bias.data = torch.eye(2), torch.zeros(2)
-    harden(net, logits)
+    net = hardened(torch.tensor([[0.0, -300.0], [0.0, -300.0]]))
     assert torch.isfinite(net.log_q).all()
     # f_1 is e^-300 times 2, far under the floor: without it q_1 would not be this small.
     assert net.log_q[0, 1] < -500

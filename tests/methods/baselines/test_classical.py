@@ -72,15 +72,6 @@ def test_kmeans_equals_scikit_learn() -> None:
     )
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("umap")
-def test_umap_reduces_before_kmeans() -> None:
-    x, truth = cloud()
-    model = TwoStep(4, reduce="umap", encoder="precomputed", random_state=0).fit(x)
-    assert adjusted_rand_score(truth, model.labels_) > 0.95
-    assert model.transform(x).shape == x.shape  # new texts are compared in the encoder's space
-
-
 def test_missing_umap_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
