@@ -1,6 +1,7 @@
 """Texts from Python objects."""
 
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -82,27 +83,16 @@ def test_emoji_are_text_and_lines_of_signs_are_not() -> None:
     assert texts_from(["─────", "→", "©", "\ufffd", "🏽", "• ?!"]) == [""] * 6
 
 
-class Value:
-    """As a feature of a Hugging Face dataset."""
-
-    def __init__(self, dtype: str) -> None:
-        self.dtype = dtype
-
-
 class Dataset:
     """What a Hugging Face dataset documents: column names, features, rows as dicts."""
 
-    def __init__(self, columns: dict[str, list], kinds: dict[str, str]) -> None:
-        self.columns = columns
-        self.features = {name: Value(kind) for name, kind in kinds.items()}
-
-    @property
-    def column_names(self) -> list[str]:
-        return list(self.columns)
+    def __init__(self, **columns: list) -> None:
+        self.columns, self.column_names = columns, list(columns)
+        kinds = {name: "int64" if name in ("n", "label") else "string" for name in columns}
+        self.features = {name: SimpleNamespace(dtype=kind) for name, kind in kinds.items()}
 
     def select_columns(self, names: list[str]) -> "Dataset":
-        kinds = {name: self.features[name].dtype for name in names}
-        return Dataset({name: self.columns[name] for name in names}, kinds)
+        return Dataset(**{name: self.columns[name] for name in names})
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -113,10 +103,6 @@ class Dataset:
         return {name: values[i] for name, values in self.columns.items()}
 
 
-def dataset(**columns: list) -> Dataset:
-    return Dataset(columns, {n: "int64" if n in ("n", "label") else "string" for n in columns})
-
-
 def dicts(**columns: list) -> list[dict]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -125,7 +111,7 @@ def frame(**columns: list) -> object:
     return pandas.DataFrame(columns)
 
 
-MADE = [dataset, dicts, frame, lambda **c: polars.DataFrame(c), lambda **c: pa.table(c)]
+MADE = [Dataset, dicts, frame, lambda **c: polars.DataFrame(c), lambda **c: pa.table(c)]
 
 
 @pytest.mark.parametrize("make", MADE)
@@ -163,10 +149,10 @@ class Splits(dict):
 
 
 def test_splits_of_a_dataset_come_one_behind_the_other() -> None:
-    both = Splits(train=dataset(n=[1, 2, 3], text=TEXTS), test=dataset(n=[4], text=["three fish"]))
+    both = Splits(train=Dataset(n=[1, 2, 3], text=TEXTS), test=Dataset(n=[4], text=["three fish"]))
     corpus = make_corpus(both)
     assert corpus.texts == texts_from(both) == [*TEXTS, "three fish"]
     assert corpus.table["split"].to_pylist() == ["train"] * 3 + ["test"]
     assert corpus.table["n"].to_pylist() == [1, 2, 3, 4]
     with raises(UsageError, "have different", "train, test"):
-        make_corpus(Splits(train=dataset(text=TEXTS), test=dataset(body=TEXTS)))
+        make_corpus(Splits(train=Dataset(text=TEXTS), test=Dataset(body=TEXTS)))

@@ -514,7 +514,7 @@ def test_an_unknown_fault_is_one_line_and_a_log(run: Path, monkeypatch, tmp_path
     assert log.stat().st_mode & 0o077 == 0
 
 
-def test_what_cannot_be_read_is_not_called_unwritable(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_not_called_unwritable(tmp_path: Path, capsys) -> None:
     from coterie.cli.talk import explain
 
     file = tmp_path / "t.csv"
@@ -525,39 +525,23 @@ def test_what_cannot_be_read_is_not_called_unwritable(tmp_path: Path) -> None:
     try:
         with pytest.raises(PermissionError) as caught:
             file.read_text()
-        said = said_by(lambda: explain(caught.value, lambda out: None))
+        explain(caught.value, lambda out: None)
     finally:
         os.seteuid(os.getuid())
+    said = capsys.readouterr().err
     assert "not allowed to read" in said and "--out" not in said
 
 
-def said_by(work: Callable[[], object]) -> str:
-    import contextlib
-    import io
-
-    with contextlib.redirect_stderr(io.StringIO()) as told:
-        work()
-    return told.getvalue()
-
-
-@pytest.mark.parametrize(("verb", "said"), [(lambda resume: None, True), (lambda: None, False)])
-def test_a_full_disk_names_a_remedy_that_the_verb_has(verb, said: bool) -> None:
-    from coterie.cli.talk import explain
-
-    error = OSError(28, "No space left on device")
-    assert ("--resume" in said_by(lambda: explain(error, verb))) == said
-
-
-@pytest.mark.parametrize("verb", ["edit", "export", "report", "compare"])
-def test_verbs_without_resume_do_not_name_it(verb: str, run: Path, monkeypatch) -> None:
-
-    def full(folder: Path) -> None:
+@pytest.mark.parametrize("verb", ["edit", "export", "report", "compare", "predict"])
+def test_a_full_disk_names_a_remedy_that_the_verb_has(verb, run: Path, table, monkeypatch) -> None:
+    def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(run_files, "read_manifest", full)
-    more = {"edit": ["--undo"], "compare": [run]}.get(verb, [])
-    done = call(verb, run, *more, code=1)
-    assert "disk is full" in done.output and "--resume" not in done.output
+    monkeypatch.setattr(os, "fsync", full)
+    more = {"edit": ["--undo"], "compare": [run, "--out", run.parent / "c.html"]}
+    more["predict"] = [table, "--out", run.parent / "p.csv"]
+    done = call(verb, run, *more.get(verb, []), code=1)
+    assert "disk is full" in done.output and ("--resume" in done.output) == (verb == "predict")
 
 
 # Endpoints --------------------------------------------------------------------------------------

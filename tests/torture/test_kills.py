@@ -48,23 +48,12 @@ def predict(name: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Case:
-    """A command that is killed.
-
-    Attributes
-    ----------
-    command : list of str
-    again : list of str
-        What is added to go on.
-    before : list of list of str
-        Commands that come first.
-    kills : int, optional
-        In the long version; by default one before each change of a file.
-    """
+    """A command that is killed."""
 
     command: list[str]
-    again: list[str] = field(default_factory=list)
-    before: list[list[str]] = field(default_factory=list)
-    kills: int | None = 20
+    again: list[str] = field(default_factory=list)  # what is added to go on
+    before: list[list[str]] = field(default_factory=list)  # commands that come first
+    kills: int | None = 20  # in the long version; None: one before each change of a file
 
 
 FIRST = cluster("kmeans")
