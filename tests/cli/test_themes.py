@@ -103,10 +103,7 @@ def test_a_number_that_is_given_makes_no_themes(file: Path) -> None:
     out = file.parent / "given"
     result = run("cluster", file, *OPTIONS, "--text-column", "text", "-k", "16", "--out", out)
     assert not (out / "levels.json").exists() and "broad theme" not in result.output
-    assert list(rows(out / "assignments.csv")[0]) == [
-        "text", "theme", "cluster", "name", "confidence", "runner_up", "margin", "outlier",
-        "outlier_score",
-    ]  # fmt: skip
+    assert [name for name in rows(out)[0] if "theme" in name] == ["theme"]  # of the input
     assert len(json.loads((out / "clusters.json").read_text())) == 16
     assert "broad themes." not in (out / "report.html").read_text("utf-8")
 

@@ -480,6 +480,7 @@ def command(*arguments: object, before: str = "", after: str = "", **more: str):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_streams_that_are_closed_full_or_of_another_encoding(run: Path, tmp_path: Path) -> None:
     texts = tmp_path / "t.txt"
     texts.write_text("apple pear 中\nsong drum ü\n", encoding="utf-8")
@@ -493,6 +494,30 @@ def test_streams_that_are_closed_full_or_of_another_encoding(run: Path, tmp_path
     done = command("predict", run, "-", "--format", "txt", after="<&-")
     assert done.returncode == 1 and b"standard input is closed" in done.stderr
     assert command("predict", run, texts, after="2>&-").stdout == plain.stdout
+
+
+def test_a_stream_that_is_missing_is_told_to_whoever_uses_it(monkeypatch) -> None:
+    from coterie.cli.streams import open_streams
+    from coterie.errors import CoterieError
+
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    open_streams()
+    sys.stderr.write("nobody hears it")
+    with raises(CoterieError, "is closed; open it", "standard output"):
+        sys.stdout.write("a")
+    with raises(CoterieError, "is closed; open it", "standard input"):
+        sys.stdin.buffer.read()
+
+
+def test_a_pipe_of_another_encoding_gets_utf8(monkeypatch, tmp_path: Path) -> None:
+    from coterie.cli.streams import open_streams
+
+    with (tmp_path / "out").open("w", encoding="latin-1") as file:
+        monkeypatch.setattr(sys, "stdout", file)
+        open_streams()
+        file.write("中\n")
+    assert (tmp_path / "out").read_text("utf-8") == "中\n"
 
 
 def test_an_unknown_fault_is_one_line_and_a_log(run: Path, monkeypatch, tmp_path: Path) -> None:
