@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import TOPICS
 from sklearn.metrics import adjusted_rand_score
 
 import coterie
@@ -71,14 +72,7 @@ def test_topics_belong_to_their_clusters(seed: int, topics, tmp_path: Path) -> N
         (words,) = model.topics_[cluster]
         kinds = np.array(truth)[model.labels_ == cluster].tolist()
         kind = max(set(kinds), key=kinds.count)
-        of_kind = {
-            w for text, t in zip(texts, truth, strict=True) if t == kind for w in text.split()
-        }
-        often = sorted(
-            of_kind,
-            key=lambda w: -sum(w in t for t, k in zip(texts, truth, strict=True) if k == kind),
-        )[:10]
-        assert len(set(words) & set(often)) >= 7, (words, kind)
+        assert len(set(words) & set(TOPICS[kind])) >= 7, (words, kind)
     model.save(tmp_path / "model")
     assert coterie.load(tmp_path / "model").topics_ == model.topics_
     described = model.describe(texts)
