@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -70,44 +69,29 @@ def test_continuous_integration_leaves_no_part_out(tmp_path: Path, warm_python) 
     assert "export CI=true" in (HOME / ".ci" / "run").read_text("utf-8")
 
 
-@pytest.fixture
-def bare(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The names inside tools/system.py on a machine without the packages."""
-    inside = SYSTEM["main"].__globals__
-    monkeypatch.setitem(inside, "missing", lambda part: list(SYSTEM["ALL"]))
-    monkeypatch.delenv("SYSTEM", raising=False)
-    return inside
-
-
 LINE = "run: sudo apt-get install chromium wordnet-base apertium apertium-eng-spa\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a shell")
-def test_apt_get_is_called_with_what_is_missing(
-    bare: dict[str, Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_apt_get_is_called_with_what_is_missing(tmp_path: Path, monkeypatch, capsys) -> None:
     """An apt-get that writes down its arguments stands before the real one."""
     program = tmp_path / "apt-get"
     script = 'echo "$@" >> asked\necho no such package\nexit $(cat code)\n'
     program.write_text(f"#!/bin/sh\ncd {tmp_path}\n{script}")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setitem(bare, "rights", list)
+    monkeypatch.delenv("SYSTEM", raising=False)
+    inside = SYSTEM["main"].__globals__
+    monkeypatch.setitem(inside, "missing", lambda part: list(SYSTEM["ALL"]))
+    monkeypatch.setitem(inside, "rights", list)
     for code, said in (("0", ""), ("100", "no such package")):
         (tmp_path / "code").write_text(code)
         assert SYSTEM["main"](["test"]) == 0  # the tests say what that left out
         error = capsys.readouterr().err
         assert (LINE in error) == bool(said) and said in error
     update, install = (tmp_path / "asked").read_text().splitlines()[:2]
-    assert update.endswith(" update")
-    assert (
-        " -y " in install
-        and " install " in install
-        and install.endswith(LINE.split("install ")[1].strip())
-    )
+    assert update.endswith(" update") and " -y " in install and " install " in install
+    assert install.endswith(LINE.partition(" install ")[2].strip())
 
 
 def test_the_readme_reads_outside_the_checkout() -> None:

@@ -6,10 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import coterie
-from coterie.cli import app
+from commands import run
 
 ROOT = Path(__file__).parents[2]
 PLACES = {
@@ -40,9 +39,8 @@ def test_the_space_would_be_found() -> None:
 
 def test_what_a_run_prints_and_writes_has_no_space_before_per_cent(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    run = ["cluster", "sample", "-k", "5", "--method", "kmeans", "--encoder", "tfidf"]
-    done = CliRunner().invoke(app, [*run, "--out", str(out), "--max-outliers", "5%"])
-    assert done.exit_code == 0, done.output
+    options = ["-k", 5, "--method", "kmeans", "--encoder", "tfidf", "--max-outliers", "5%"]
+    done = run("cluster", "sample", *options, "--out", out)
     written = [p.read_text("utf-8") for p in out.iterdir() if p.suffix in (".html", ".json")]
     for text in (done.output, *written):
         assert not SPACED.search(text)

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from commands import content
 from coterie import open_run
 from coterie.checking import check_integrity
 
@@ -106,7 +107,7 @@ def test_no_edit_that_was_told_is_lost_by_a_kill(
 
 def test_a_full_disk_is_told_and_changes_nothing(finished_run: Path) -> None:
     """No file may be larger than some bytes: writing more fails as on a full disk."""
-    before = {p: p.read_bytes() for p in finished_run.rglob("*") if p.is_file()}
+    before = content(finished_run)
     process = subprocess.Popen(
         [sys.executable, "-m", "coterie", "serve", str(finished_run), "--port", "0"],
         stderr=subprocess.PIPE, text=True,
@@ -121,8 +122,7 @@ def test_a_full_disk_is_told_and_changes_nothing(finished_run: Path) -> None:
             status, answer = post(port, "/edits", body)
             assert (status, answer["error"]["code"]) == (507, "serve.not_written"), answer
         assert post(port, "/predict", {"text": "ripe plum"})[0] == 200
-        left = {p: p.read_bytes() for p in finished_run.rglob("*") if p.is_file()}
-        assert left == before
+        assert content(finished_run) == before
         assert [p.name for p in finished_run.parent.iterdir()] == [finished_run.name]
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
