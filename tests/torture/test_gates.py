@@ -355,11 +355,11 @@ def test_what_was_masked_is_told_by_its_kind(rich: list[Path], table: Path, tmp_
 SPARSE = {  # which verb reads it, and what that may take
     "manifest.json": ("report", 50),
     "clusters.json": ("export", 50),
-    "assignments.csv": ("export", 150),  # a table without lines
     "map.json": ("report", 50),
     "model/config.json": ("predict", 50),
     "model/encoder/encoder.json": ("predict", 50),
     "model/outliers.safetensors": ("predict", 50),
+    "assignments.csv": ("export", 150),  # a table without lines
 }
 
 
