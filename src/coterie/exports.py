@@ -71,9 +71,9 @@ def export_run(
         raise UsageError("to: name at least one format, such as xlsx.")
     for name in wanted:
         check_choice("to", name, FORMATS)
+    RunFiles(run).check()
     if out is None or Path(out).resolve() == run.resolve():
         found: list[Exported] = []
-        RunFiles(run).check()
         with held(run):
             swap_run(run, lambda fresh: found.append(write_exports(fresh, wanted, texts=texts)))
         return Exported([run / path.name for path in found[0].files], found[0].notes)

@@ -223,8 +223,9 @@ def test_export_refuses_what_is_no_finished_run(tmp_path: Path, done: Path) -> N
     with raises(DataError, "holds no run: there"):
         coterie.export_run(tmp_path)
     (tmp_path / "manifest.json").write_text('{"status": "interrupted"}')
-    with raises(DataError, "continue it with"):
-        coterie.export_run(tmp_path)
+    for out in (None, tmp_path / "elsewhere"):
+        with raises(DataError, "continue it with"):
+            coterie.export_run(tmp_path, out=out)
     with raises(UsageError, "should be one of", "to"):
         coterie.export_run(done, "xls")
     run("export", done, "--to", "docx", code=2)

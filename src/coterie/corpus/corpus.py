@@ -515,7 +515,7 @@ def as_table(data: Any) -> pa.Table | None:
     ):
         try:
             return pa.table(data)
-        except (pa.ArrowException, TypeError, OverflowError) as error:
+        except (pa.ArrowException, TypeError, OverflowError, UnicodeError) as error:
             if not hasattr(data, "columns"):
                 raise DataError(
                     f"the table cannot be read by Arrow ({error}); pass a list of texts."
