@@ -68,7 +68,7 @@ def test_half_characters_are_replaced() -> None:
     rows = [{"text": "half \ud800", "key": 1}, {"key": [2]}]
     wanted = {"text": ["half \ufffd", None], "key": ["1", "[2]"]}
     assert make_corpus(rows).table.to_pydict() == wanted
-    frame = pytest.importorskip("pandas").DataFrame({"text": ["half \ud800"]})
+    frame = pytest.importorskip("pandas").DataFrame({"text": ["half \ud800"]}, dtype=object)
     assert make_corpus(frame).texts == ["half \ufffd"]
 
 
