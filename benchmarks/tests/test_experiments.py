@@ -258,3 +258,10 @@ def test_table_of_views_tells_how_many_seeds(load, tmp_path: Path) -> None:
     assert "| WordNet | 40.0 ± 10.0 / 50.0 ± 0.0 (3)* |  |" in load("views").made(
         tmp_path, ["tweet"]
     )
+
+
+def test_every_setting_of_auto_changes_something() -> None:
+    settings = importlib.import_module("coterie_bench.experiments.settings")
+    for changed in settings.SETTINGS.values():
+        with settings.setting(changed):  # refuses a name that auto does not have
+            pass

@@ -42,10 +42,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     **{f"middle layers={w}": {"MIDDLE_WEIGHT": w} for w in (0.4, 0.65)},
     "tokens not weighted": {"COMMON": 1e6},
     **{f"common={c}": {"COMMON": c} for c in (0.003, 0.03)},
-    **{f"n-grams={w}": {"WEIGHTS": {"ngrams": w, "words": 0.25}} for w in (0.0, 0.4, 0.6)},
-    **{f"words={w}": {"WEIGHTS": {"ngrams": 0.5, "words": w}} for w in (0.0, 0.4)},
+    **{f"n-grams={w}": {"weights": {"ngrams": w, "words": 0.25}} for w in (0.0, 0.4, 0.6)},
+    **{f"words={w}": {"weights": {"ngrams": 0.5, "words": w}} for w in (0.0, 0.4)},
     **{f"flatten={a}": {"FLATTEN": a} for a in (0.0, 0.5)},
-    "no words, flatten=0": {"WEIGHTS": {"ngrams": 0.5, "words": 0.0}, "FLATTEN": 0.0},
+    "no words, flatten=0": {"weights": {"ngrams": 0.5, "words": 0.0}, "FLATTEN": 0.0},
 }
 
 
@@ -71,8 +71,9 @@ def measure(key: lines.Row, options: Namespace) -> lines.Row:
 @contextmanager
 def setting(changed: dict[str, Any]) -> Iterator[None]:
     """Settings of ``auto`` as given, for as long as the block lasts."""
-    places = [(module, name) for name in changed for module in (auto, consensus, views, lexical)]
-    kept = [(m, n, getattr(m, n)) for m, n in places if hasattr(m, n)]
+    places = (auto, consensus, views, lexical.NgramsAndWords)
+    kept = [(p, n, getattr(p, n)) for n in changed for p in places if hasattr(p, n)]
+    assert {name for _, name, _ in kept} == changed.keys()
     try:
         for module, name, _ in kept:
             setattr(module, name, changed[name])
