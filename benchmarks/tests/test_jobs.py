@@ -59,7 +59,7 @@ def test_jobs_and_a_second_command_share_the_runs(small: Suite, tmp_path: Path) 
     # Each command tries a broken run once, whichever of its processes does.
     assert len(errors) == 2
     assert all("4 of 12 runs failed, first broken on topics" in error for error in errors)
-    assert all("n_init should be an integer" in error for error in errors)
+    assert all("`n_init` should be an integer" in error for error in errors)
 
 
 @pytest.mark.slow
