@@ -379,6 +379,11 @@ class Masker:
         out.counts = Counter()
         return out
 
+    @property
+    def found(self) -> dict[str, int]:
+        """How often each kind was masked so far, by the names of the kinds."""
+        return dict(sorted(self.counts.items()))
+
     def text(self, text: str) -> str:
         """The text with personal data replaced by words in brackets."""
         return self._masked(find_personal(text))

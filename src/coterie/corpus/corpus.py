@@ -379,6 +379,7 @@ def build(
 ) -> Corpus:
     """Clean and mask the text column of a table, and note what is unusual about it."""
     if masker is not None:
+        masker.counts.clear()
         table = mask_table(table, text_column, id_column, masker)
     values = cell_values(table.column(text_column))
     if not values:
@@ -396,7 +397,7 @@ def build(
         if kind in flags
     ]
     notes = (*notes, *(note for note in found if note))
-    masked = None if masker is None else dict(sorted(masker.counts.items()))
+    masked = None if masker is None else masker.found
     return Corpus(texts, table, text_column, id_column, notes, masked)
 
 

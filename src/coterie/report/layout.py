@@ -31,7 +31,7 @@ from coterie.neighbors import nearest_rows, top_k, unit_rows
 A, B = 1.414, 0.949  # of 1 / (1 + a d^2b), fitted to a least distance of 0.15
 EPOCHS = 200
 PUSHES = 5  # texts that push each pulled one
-PART = 2.0  # ties of one text that move at once, in the mean; more would overshoot
+PART = 2.0  # ties of one text that move at once, on average; more would overshoot
 LEVELS = 8  # that the strengths are rounded to
 
 

@@ -343,7 +343,7 @@ def predict_file(  # noqa: PLR0913 - what the command has
     else:
         rows = _to_file(Path(out), stream, labeller, outlier_limit, resume=resume)
     told = None if sample is None else sample.drift()
-    masked = None if masker is None else dict(sorted(masker.counts.items()))
+    masked = None if masker is None else masker.found
     return Labelled(rows, notes, stream.notes, labeller.sentence, told, masked)
 
 

@@ -75,8 +75,6 @@ def _read(data: Any, options: Options) -> Corpus:
         sampled = draw_sample(stream, size, options, most)
         if len(sampled) > limit:
             return sampled
-    if masker is not None:
-        masker.counts.clear()
     return read_corpus(stream.source, **options.reading | {"format": stream.format}, masker=masker)
 
 
@@ -130,7 +128,7 @@ def draw_sample(table: TextStream | Corpus, size: int, options: Options, most: i
         name, notes, masked = "the table", found.notes, table.masked
     else:
         name, notes = table.source.name, (*table.notes, *found.notes)
-        masked = None if table.masker is None else dict(sorted(table.masker.counts.items()))
+        masked = None if table.masker is None else table.masker.found
     large = LargeTable(name, column, table.chunks, found, columns.done())
     texts = CleanTexts(found.repeated(COPIES * size))
     return Corpus(texts, empty, column, table.id_column, notes, masked, large)

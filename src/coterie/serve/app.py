@@ -375,7 +375,7 @@ class Service:
             value["predictions"] = [
                 {"text": t, **r} for t, r in zip(found.texts, rows, strict=True)
             ]
-            value["masked"] = dict(sorted(masker.counts.items()))
+            value["masked"] = masker.found
         return reply(value)
 
     def _masker(self, snapshot: Snapshot) -> Masker:

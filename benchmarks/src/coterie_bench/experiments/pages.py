@@ -259,7 +259,7 @@ def _found(m: Measured) -> str:
 
 
 def _means(by: dict[tuple[str, str], Measured], bare: dict[str, Measured]) -> str:
-    """What ``auto`` has more than k-means, in the mean of the sets, and where it leads."""
+    """What ``auto`` has more than k-means, on average over the sets, and where it leads."""
     sets = [d for d in bare if (d, "auto") in by and (d, "encoder + k-means") in by]
     if not sets:
         return ""
@@ -271,7 +271,7 @@ def _means(by: dict[tuple[str, str], Measured], bare: dict[str, Measured]) -> st
     mean, above = sum(plain) / len(sets), sum(map(float.__gt__, given, tops))
     return (
         f"`auto`, which needs no training and no GPU, has {sum(given) / len(sets) - mean:+.1f} "
-        f"points of NMI against k-means in the mean of {len(sets)} sets if both are given the "
+        f"points of NMI against k-means on average over {len(sets)} sets if both are given the "
         f"number of clusters, and {sum(found) / len(sets) - mean:+.1f} if it finds the number and "
         f"k-means is given it. Given the number, its NMI is above every printed one on {above} of "
         "these sets.\n\n"
