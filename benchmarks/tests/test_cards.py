@@ -11,6 +11,7 @@ import pytest
 from coterie import sample
 from coterie.corpus import read_corpus
 from coterie.errors import DataError, MissingError, UsageError
+from coterie_bench.data import load_data
 from coterie_bench.datasets import (
     CARDS,
     PAIRS,
@@ -27,7 +28,7 @@ def test_the_eight_benchmarks_and_three_longer_sets_have_cards() -> None:
     groups = [card.group for card in CARDS.values()]
     assert groups.count("benchmark") == 8
     assert groups.count("longer") == 3
-    assert groups.count("dev") == 13
+    assert [groups.count(name) for name in ("dev", "tails", "levels")] == [13, 6, 5]
     assert groups.count("lang") == 6
     for card in CARDS.values():
         assert len(card.sha256) == 64
@@ -45,6 +46,11 @@ def test_files_are_as_the_card_says(name: str, benchmarks: Path) -> None:
     dataset = load_dataset(name, benchmarks)
     assert len(dataset.texts) == dataset.card.rows
     assert len(set(dataset.labels)) == dataset.card.classes
+    assert (dataset.coarse is not None) == (dataset.card.group == "levels")
+    if dataset.coarse is not None:  # each class lies in one coarse class
+        pairs = set(zip(dataset.labels, dataset.coarse, strict=True))
+        assert len(set(dataset.coarse)) < len(pairs) == dataset.card.classes
+        assert load_data(name, benchmarks).coarse == dataset.coarse
 
 
 def test_pairs_are_found_and_fit_their_texts(benchmarks: Path) -> None:

@@ -13,7 +13,7 @@ from coterie import Auto
 from coterie.errors import UsageError
 from coterie.methods import METHODS
 from coterie.metrics import accuracy, correct
-from coterie_bench.cli import app
+from coterie_bench.cli import _narrow, app
 from coterie_bench.datasets import CARDS
 from coterie_bench.ledger import NOISE, key_of
 from coterie_bench.noise import add_noise, spreads, summarize_stability, with_noise
@@ -24,11 +24,18 @@ from said import raises
 
 
 def test_the_suites_have_their_sets() -> None:
-    assert [CARDS[name].group for name in SUITES["dev"].datasets] == ["dev"] * 13
-    assert SUITES["dev-systems"].datasets == SUITES["dev"].datasets
+    groups = ["dev"] * 13 + ["tails"] * 6 + ["levels"] * 5
+    assert [CARDS[name].group for name in SUITES["dev"].datasets] == groups
+    assert SUITES["dev-systems"].datasets == SUITES["dev"].datasets[:13]
     assert [CARDS[name].group for name in SUITES["lang"].datasets] == ["lang"] * 6
     assert len(set(SUITES["stability"].datasets)) == 21
     assert {entry.label for entry in SUITES["dev"].entries} == {"encoder + k-means", "auto"}
+
+
+def test_groups_of_sets_are_chosen_by_name() -> None:
+    chosen = _narrow(SUITES["dev"], "tails,tweet", None, None)
+    assert [CARDS[name].group for name in chosen.datasets] == ["tails"] * 6 + ["benchmark"]
+    assert len(plan(chosen, range(3))) == 7 * 2 * 3
 
 
 def test_methods_are_chosen_by_name() -> None:

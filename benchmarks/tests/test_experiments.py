@@ -12,6 +12,7 @@ import pytest
 from coterie.corpus import read_corpus
 from coterie_bench import ROOT
 from coterie_bench.experiments import lines
+from coterie_bench.ledger import Ledger
 
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 
@@ -70,6 +71,9 @@ def test_what_has_a_line_is_not_measured_again(tmp_path: Path, capsys) -> None:
     ]  # fmt: skip
     assert {"hardware", "versions", "commit", "date"} <= rows[0].keys()
     assert capsys.readouterr().out.endswith("[4, 9, 1]\n")
+    with Ledger(out).claim(str({"n": 4})) as ours:  # another command is at it
+        experiment(["--out", str(out), "--sizes", "4,5"])
+    assert ours and [r["n"] for r in lines.read(out)] == [2, 3, 1, 5]
 
 
 def test_a_command_is_measured_and_stopped_in_time(tmp_path: Path, monkeypatch) -> None:

@@ -10,6 +10,7 @@ from coterie_bench.experiments.generalization import (
     languages_part,
     stability_part,
     systems_part,
+    tails_part,
 )
 
 
@@ -57,13 +58,42 @@ def test_the_development_table_by_hand() -> None:
         "| insurance | 22 | 80.0 | 43.0 ± 0.7 / 86.0 ± 1.4 | +6.0 | 44 (20 to 50) | 0.20 | 0.70 |"
     )
     assert shown[3] == "| text_kinds | 4 | 50.0 | 24.0 / 48.0 | -2.0 | 8 (5 to 9) | 0.20 |  |"
-    assert shown[4] == "| mean |  | 65.0 | 33.5 / 67.0 | +2.0 |  | 0.20 | 0.70 |"
-    assert shown[6] == (
+    means = "|  | 65.0 | 33.5 / 67.0 | +2.0 | off by 2.0 | 0.20 | 0.70 |"
+    assert shown[4:6] == [f"| mean of {n} {means}" for n in ("2 earlier sets", "all 2 sets")]
+    assert shown[7] == (
         "More than 0.5 NMI below k-means: 1 of 2 sets; the largest loss is 2.0, on text_kinds. "
         "The number found is off by a factor of 2.0 (geometric mean of 2 sets), at most 2.0 "
         "(text_kinds). The range holds the number of classes in 50% of the runs."
     )
     assert "tweet" not in "\n".join(shown)
+
+
+def test_means_of_earlier_and_later_sets_are_kept_apart() -> None:
+    later = {"citations": 0.2, "news_stories": 0.3, "tariff": 0.7}
+    rows = [*ROWS, *(line(name, "auto", nmi) for name, nmi in later.items())]
+    shown = [row for row in development_part(rows).splitlines() if row.startswith("| mean of")]
+    assert [row.split("|")[1:5:3] for row in shown] == [
+        [" mean of 2 earlier sets ", " 33.5 / 67.0 "],
+        [" mean of 2 sets with long tails ", " 12.5 / 25.0 "],
+        [" mean of 1 sets with two levels ", " 35.0 / 70.0 "],
+        [" mean of 3 later sets ", " 20.0 / 40.0 "],
+        [" mean of all 5 sets ", " 25.4 / 50.8 "],
+    ]
+
+
+def test_the_table_of_long_tails_by_hand() -> None:
+    def scored(name: str, label: str, ami: float, seed: int = 0) -> dict:
+        return line(name, label, 0.5, seed, scores={"nmi": 0.5, "acc": 0.4, "ami": ami, "ari": 0.1})
+
+    rows = [scored("citations", "encoder + k-means", 0.2), scored("citations", "auto", 0.3)]
+    rows += [scored("news_stories", "encoder + k-means", 0.6), scored("news_stories", "auto", 0.7)]
+    rows += [scored("news_stories", "auto", 0.9, 1), scored("bot_messages", "auto", 0.9)]
+    shown = tails_part([*ROWS, *rows]).splitlines()
+    assert shown[2:5] == [
+        "| citations | 40.0 / 20.0 / 10.0 | 40.0 / 30.0 / 10.0 |",
+        "| news_stories | 40.0 / 60.0 / 10.0 | 40.0 ± 0.0 / 80.0 ± 14.1 / 10.0 ± 0.0 |",
+        "| mean | 40.0 / 40.0 / 10.0 | 40.0 / 55.0 / 10.0 |",
+    ]
 
 
 def test_benchmarks_are_reported_apart_and_counted_together() -> None:
@@ -83,6 +113,7 @@ def test_a_factor_counts_too_few_as_too_many() -> None:
 
 def test_without_lines_the_command_is_named() -> None:
     assert "`coterie-bench dev --find-k --data DIR` makes them" in development_part([])
+    assert "`coterie-bench dev --datasets tails --data DIR` makes them" in tails_part(ROWS)
     assert "`coterie-bench stability --data DIR` makes them" in stability_part([])
     assert "`coterie-bench dev-systems --data DIR` makes them" in systems_part([])
     assert both_part([]) == "There are no result lines yet."

@@ -33,7 +33,8 @@ Results = Annotated[
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the result lines, NAME.jsonl.")]
 Datasets = Annotated[
-    str | None, typer.Option("--datasets", help="Only these data sets, separated by commas.")
+    str | None,
+    typer.Option("--datasets", help="Only these data sets or groups of them, with commas."),
 ]
 Seeds = Annotated[
     str | None, typer.Option("--seeds", help="Number of seeds, or a range such as 2-4.")
@@ -160,10 +161,10 @@ def run(
 
 
 def _narrow(suite: Suite, datasets: str | None, methods: str | None, only: str | None) -> Suite:
-    from coterie_bench.suites import entries_for
+    from coterie_bench.suites import entries_for, group_members
 
     if datasets is not None:
-        suite = replace(suite, datasets=tuple(datasets.split(",")))
+        suite = replace(suite, datasets=group_members(datasets.split(","), (), "--datasets"))
     if methods is not None:
         suite = replace(suite, entries=entries_for(methods.split(",")))
     if only is not None:
@@ -335,9 +336,9 @@ def steering(
         coterie-bench steering --show --markdown
     """
     from coterie.encoders import DEFAULT
-    from coterie_bench.datasets import DEV
     from coterie_bench.ledger import read_results
     from coterie_bench.steering import Setting, run_steering, summarize_steering
+    from coterie_bench.suites import group_members
 
     file = out / "steering.jsonl"
     if show and not file.exists():
@@ -345,7 +346,7 @@ def steering(
     wanted = [
         Setting(name, seed, data, encoder or DEFAULT, method, device)
         for method in methods.split(",")
-        for name in (DEV if datasets is None else datasets.split(","))
+        for name in group_members((datasets or "dev").split(","), (), "--datasets")
         for seed in _seeds(seeds) or range(3)
     ]
     rows = (
@@ -362,8 +363,8 @@ def datasets(
 ) -> None:
     """List the data sets, show one, or download one from its public address.
 
-    Files are read from the folder given by --data or COTERIE_DATA; development sets (group dev) and
-    sets in other languages (group lang) from its sub-folders dev and lang.
+    Files are read from the folder given by --data or COTERIE_DATA; development sets (groups dev,
+    tails and levels) and sets in other languages (group lang) from its sub-folders dev and lang.
 
     Examples:
 

@@ -33,6 +33,8 @@ class Data:
     scored : ndarray of bool
     train : ndarray of bool, optional
         The texts to fit on, where the others are scored; None is all for both.
+    coarse : list of str, optional
+        Coarse classes of a set with two levels.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Data:
     n_clusters: int
     scored: Any
     train: Any = None
+    coarse: list[str] | None = None
 
 
 @lru_cache(maxsize=2)  # plans go data set by data set
@@ -58,7 +61,13 @@ def load_data(name: str, folder: Path | None, files: tuple[DataFile, ...] = ()) 
     dataset = load_dataset(name, folder)
     everything = np.ones(len(dataset.texts), dtype=bool)
     return Data(
-        name, dataset.card.sha256, dataset.texts, dataset.labels, dataset.card.classes, everything
+        name,
+        dataset.card.sha256,
+        dataset.texts,
+        dataset.labels,
+        dataset.card.classes,
+        everything,
+        coarse=dataset.coarse,
     )
 
 

@@ -151,7 +151,9 @@ WORDS: dict[Any, str] = {str: "a text", list: "a list", int: "a whole number", d
          (str, list): "a list", (str, dict): "a table"}  # fmt: skip
 
 
-def _names(given: str | Sequence[str], known: Collection[str], where: str) -> tuple[str, ...]:
+def group_members(
+    given: str | Sequence[str], known: Collection[str], where: str
+) -> tuple[str, ...]:
     """Names of data sets, with groups replaced by their members."""
     listed = [given] if isinstance(given, str) else list(given)
     names = [name for one in listed for name in GROUPS.get(str(one), [one])]
@@ -167,7 +169,7 @@ def _expand(given: dict[str, Any], where: str) -> Iterator[Entry]:
     more = {k: v for k, v in given.items() if k not in ("use", "only", "sweep", "values", "unset")}
     more = {k: tuple(v) if k == "views" else v for k, v in more.items()}
     if "datasets" in more:
-        more["datasets"] = _names(more["datasets"], (), f"{where}: datasets")
+        more["datasets"] = group_members(more["datasets"], (), f"{where}: datasets")
     if isinstance(more.get("by_dataset"), str):
         name = check_choice(f"{where}: by_dataset", more["by_dataset"], _TABLES)
         more["by_dataset"] = _TABLES[name]
@@ -197,7 +199,7 @@ def _expand(given: dict[str, Any], where: str) -> Iterator[Entry]:
 def _suite(name: str, given: dict[str, Any], files: tuple[DataFile, ...], where: str) -> Suite:
     known = {*CARDS, "sample", *(f"{n}-sentences" for n in CARDS), *(f.name for f in files)}
     listed = given.get("datasets", [f.name for f in files])
-    datasets = _names(listed, known, f"{where}, datasets")
+    datasets = group_members(listed, known, f"{where}, datasets")
     if not datasets:
         raise UsageError(f"{where}: datasets is missing; name at least one, such as 'sample'.")
     entries = tuple(

@@ -1,8 +1,9 @@
 """One card per data set: where it comes from, how large it is, and how to know it again.
 
 The checksum is that of the CSV (columns ``text,label``) that the converter of ``format`` makes
-from the source files, so it also proves the conversion. Sets of the groups "dev" and "lang" are
-samples prepared from their sources: they have a checksum and a source, and cannot be downloaded.
+from the source files, so it also proves the conversion. Sets of the groups "dev", "tails", "levels"
+and "lang" are samples prepared from their sources: they have a checksum and a source, and cannot be
+downloaded.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ class Card:
     rows, classes : int
     sha256 : str
     paper, text, licence : str
-    group : {"benchmark", "longer", "raw", "dev", "lang"}
+    group : {"benchmark", "longer", "raw", "dev", "tails", "levels", "lang"}
         The eight benchmarks, three sets of longer texts, rawer variants of four benchmarks,
-        thirteen development sets, and six sets in other languages than English.
+        thirteen development sets, eleven further ones (six with many small classes, five with
+        coarse classes above the classes), and six sets in other languages than English.
     """
 
     name: str
@@ -99,6 +101,6 @@ def _read() -> tuple[dict[str, Card], dict[tuple[str, str], Pairs]]:
 CARDS, PAIRS = _read()
 GROUPS = {
     group: tuple(card.name for card in CARDS.values() if card.group == group)
-    for group in ("benchmark", "dev", "lang")
+    for group in ("benchmark", "dev", "tails", "levels", "lang")
 }
-BENCHMARKS, DEV, LANGUAGES = GROUPS.values()
+BENCHMARKS, DEV, TAILS, LEVELS, LANGUAGES = GROUPS.values()

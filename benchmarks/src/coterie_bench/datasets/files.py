@@ -28,12 +28,16 @@ END = re.compile(r"(?<=[.!?])[\"']?\s+(?=[\"'(]?[A-Z0-9£$])")  # a stop, then a
 
 @dataclass(frozen=True)
 class Dataset:
-    """Texts with their true labels, which are for scoring alone."""
+    """Texts with their true labels, which are for scoring alone.
+
+    ``coarse`` has the coarse classes of a set with two levels.
+    """
 
     card: Card
     path: Path
     texts: list[str]
     labels: list[str]
+    coarse: list[str] | None = None
 
 
 def default_folder() -> Path:
@@ -65,8 +69,9 @@ def load_dataset(name: str, folder: str | Path | None = None) -> Dataset:
         )
     _check(path, card.sha256)
     reader = csv.DictReader(io.StringIO(path.read_text("utf-8"), newline=""))
-    rows = [(row["text"], row["label"]) for row in reader]
-    return Dataset(card, path, [text for text, _ in rows], [label for _, label in rows])
+    rows = list(reader)
+    columns = {name: [row[name] for row in rows] for name in reader.fieldnames or ()}
+    return Dataset(card, path, columns["text"], columns["label"], columns.get("coarse"))
 
 
 def split_sentences(dataset: Dataset, shortest: int = 4) -> Dataset:
@@ -86,7 +91,7 @@ def split_sentences(dataset: Dataset, shortest: int = 4) -> Dataset:
     ]
     card = replace(dataset.card, name=dataset.card.name + SENTENCES, rows=len(pairs))
     texts, labels = [text for text, _ in pairs], [label for _, label in pairs]
-    return replace(dataset, card=card, texts=texts, labels=labels)
+    return replace(dataset, card=card, texts=texts, labels=labels, coarse=None)
 
 
 def find_pairs(name: str, kind: str, folder: str | Path | None = None) -> Path:
@@ -106,7 +111,7 @@ def find_pairs(name: str, kind: str, folder: str | Path | None = None) -> Path:
 def _search(file: str, folder: Path | None) -> Path | None:
     """Look in the folder itself, in ``data`` and ``augmented`` in it, and beside it.
 
-    Files of the groups "dev" and "lang" have the name of their folder in ``file``.
+    Files of prepared sets have the name of their folder in ``file``.
     """
     top = folder or default_folder()
     places = [top, top / "data", top / "augmented", top.parent / "augmented"]

@@ -67,6 +67,7 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "views": lambda rows, words: views.made(RESULTS),
     "figure": lambda rows, words: figures_page.block(words[0]),
     "development": lambda rows, words: generalization.development_part(suite("dev")),
+    "tails": lambda rows, words: generalization.tails_part(suite("dev")),
     "languages": lambda rows, words: generalization.languages_part(suite("lang")),
     "reported": lambda rows, words: generalization.benchmark_part(rows),
     "numbers": lambda rows, words: generalization.both_part([*rows, *suite("dev")]),

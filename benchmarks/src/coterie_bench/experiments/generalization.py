@@ -6,18 +6,27 @@ benchmarks those of ``encoder`` and ``auto``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from coterie_bench.datasets import BENCHMARKS, CARDS, DEV, LANGUAGES
+from coterie_bench.datasets import BENCHMARKS, CARDS, DEV, LANGUAGES, LEVELS, TAILS
 from coterie_bench.ledger import Row
 from coterie_bench.noise import summarize_stability
 from coterie_bench.tables import Cell, Measured, about, cell, markdown, measured
 
 MARGIN = 0.5  # points of NMI below k-means that count as a loss
 GUARDED = 1.0  # points of NMI that a trained system may be below its start
+ALL_DEV = (*DEV, *TAILS, *LEVELS)
+APART = {  # mean lines of the development sets
+    "{} earlier sets": DEV,
+    "{} sets with long tails": TAILS,
+    "{} sets with two levels": LEVELS,
+    "{} later sets": (*TAILS, *LEVELS),
+    "all {} sets": ALL_DEV,
+}
+NONE = "There are no result lines yet: `{}` makes them.\n"
 HEADER = [
     "",
     "classes",
@@ -114,8 +123,28 @@ def compare(rows: Sequence[Row], names: Sequence[str]) -> list[Compared]:
 
 
 def development_part(rows: Sequence[Row]) -> str:
-    """The default on the development sets."""
-    return _part(rows, DEV, "coterie-bench dev --find-k --data DIR")
+    """The default on the development sets, with means of the earlier and of the further ones."""
+    return _part(rows, ALL_DEV, "coterie-bench dev --find-k --data DIR", APART)
+
+
+def tails_part(rows: Sequence[Row]) -> str:
+    """ACC, AMI and ARI on the sets with long tails: a few large classes and many small ones."""
+    pairs = [(c.kmeans, c.auto) for c in compare(rows, TAILS) if c.kmeans and c.auto]
+    if not pairs:
+        return NONE.format("coterie-bench dev --datasets tails --data DIR")
+
+    def shown(found: Sequence[Measured]) -> str:
+        means = [[m.score(s) for m in found] for s in ("acc", "ami", "ari")]
+        if len(found) == 1:
+            return " / ".join(str(cells[0]) for cells in means)
+        return " / ".join(f"{np.mean([cell.mean for cell in cells]):.1f}" for cells in means)
+
+    sides = list(zip(*pairs, strict=True))
+    body = [[kmeans.dataset, shown([kmeans]), shown([auto])] for kmeans, auto in pairs]
+    body.append(["mean", *map(shown, sides)])
+    used = [row for pair in pairs for m in pair for row in m.rows]
+    how = "ACC / AMI / ARI in %, K given, mean ± sample deviation over seeds. "
+    return f"{markdown(['', 'k-means', 'auto'], body)}\n{how}{about(used)}\n"
 
 
 def languages_part(rows: Sequence[Row]) -> str:
@@ -130,28 +159,36 @@ def benchmark_part(rows: Sequence[Row]) -> str:
 
 def both_part(rows: Sequence[Row]) -> str:
     """A sentence on the number of clusters over all sets."""
-    found = compare(rows, (*BENCHMARKS, *DEV))
+    found = compare(rows, (*BENCHMARKS, *ALL_DEV))
     return _numbers(found) or "There are no result lines yet."
 
 
-def _part(rows: Sequence[Row], names: Sequence[str], command: str) -> str:
+def _part(
+    rows: Sequence[Row],
+    names: Sequence[str],
+    command: str,
+    apart: Mapping[str, Sequence[str]] | None = None,
+) -> str:
     found = compare(rows, names)
     if not found:
-        return f"There are no result lines yet: `{command}` makes them.\n"
+        return NONE.format(command)
     used = [row for c in found for m in (c.kmeans, c.auto, c.found) if m for row in m.rows]
-    body = [*(c.line() for c in found), _means(found)]
+    body = [c.line() for c in found]
+    for of, members in (apart or {"": names}).items():
+        if some := [c for c in found if c.dataset in members]:
+            body.append(_means(f"mean of {of.format(len(some))}" if of else "mean", some))
     how = (
         "ACC and NMI in %, K given, mean ± sample deviation over seeds; difference: NMI of auto "
-        "less that of k-means; number found with the range that is printed; ECE: expected "
-        "calibration error of confidence; AUC: area under the ROC curve of confidence "
-        "against being right. "
+        "less that of k-means; number found with the range that is printed; off by: factor "
+        "between it and the number of classes, geometric mean; ECE: expected calibration error of "
+        "confidence; AUC: area under the ROC curve of confidence against being right. "
     )
     said = [_losses(found), _numbers(found)]
     return f"{markdown(HEADER, body)}\n{' '.join(s for s in said if s)}\n\n{how}{about(used)}\n"
 
 
-def _means(found: Sequence[Compared]) -> list[str]:
-    """The last line: means over the sets that have a value."""
+def _means(label: str, found: Sequence[Compared]) -> list[str]:
+    """A line of means over the sets that have a value."""
 
     def mean(values: Sequence[float | None], form: str) -> str:
         known = [v for v in values if v is not None]
@@ -167,12 +204,12 @@ def _means(found: Sequence[Compared]) -> list[str]:
         for key in ("ece", "auc")
     )
     return [
-        "mean",
+        label,
         "",
         mean(plain, "{:.1f}"),
         " / ".join(ours) if all(ours) else "",
         mean([c.difference for c in found], "{:+.1f}"),
-        "",
+        f"off by {off}" if (off := _off(found)) else "",
         mean(ece, "{:.2f}"),
         mean(auc, "{:.2f}"),
     ]
@@ -188,16 +225,21 @@ def _losses(found: Sequence[Compared]) -> str:
     return said + (f"; the largest loss is {-lowest:.1f}, on {where}." if lowest < 0 else ".")
 
 
+def _off(found: Sequence[Compared]) -> str:
+    """Geometric mean of the factors by which the numbers found are off."""
+    known = [c.factor for c in found if c.factor is not None]
+    return f"{np.exp(np.mean(np.log(known))):.1f}" if known else ""
+
+
 def _numbers(found: Sequence[Compared]) -> str:
     known = [(c.factor, c.dataset) for c in found if c.factor is not None]
     if not known:
         return ""
-    mean = float(np.exp(np.mean([np.log(factor) for factor, _ in known])))
     worst, where = max(known)
     held = float(np.mean([c.held for c in found if c.held is not None]))
     return (
-        f"The number found is off by a factor of {mean:.1f} (geometric mean of {len(known)} sets), "
-        f"at most {worst:.1f} ({where}). The range holds the number of classes in "
+        f"The number found is off by a factor of {_off(found)} (geometric mean of {len(known)} "
+        f"sets), at most {worst:.1f} ({where}). The range holds the number of classes in "
         f"{100 * held:.0f}% of the runs."
     )
 
@@ -205,7 +247,7 @@ def _numbers(found: Sequence[Compared]) -> str:
 def stability_part(rows: Sequence[Row]) -> str:
     """Spread of NMI over seeds and over noise on the vectors."""
     if not rows:
-        return "There are no result lines yet: `coterie-bench stability --data DIR` makes them.\n"
+        return NONE.format("coterie-bench stability --data DIR")
     header, body = summarize_stability(rows)
     how = (
         "Standard deviation of NMI in points: over seeds / over draws of noise of a thousandth of "
@@ -218,7 +260,7 @@ def systems_part(rows: Sequence[Row]) -> str:
     """What trained systems return on the development sets, beside the clusters they start from."""
     found = [m for m in measured(rows) if m.usual and m.dataset in DEV]
     if not found:
-        return "There are no result lines yet: `coterie-bench dev-systems --data DIR` makes them.\n"
+        return NONE.format("coterie-bench dev-systems --data DIR")
     labels = list(dict.fromkeys(m.label for m in found))
     by = {(m.dataset, m.label): m for m in found}
     body = [

@@ -26,7 +26,7 @@ def has(rows: Iterable[Row], **key: Any) -> bool:
 
 def append(file: Path, row: Row) -> None:
     """Add a line, with what is known about software, machine and day."""
-    Ledger(file).append(row | facts())
+    Ledger(file).append(facts() | row)
 
 
 def table(header: Sequence[str], body: Iterable[Sequence[str]]) -> str:
@@ -47,6 +47,8 @@ def scores(row: Row) -> str:
 @dataclass(frozen=True)
 class Experiment:
     """A measurement as a command: what its file lacks is measured and added, line by line.
+
+    Several commands may work on one file: what one of them measures the others leave to it.
 
     Attributes
     ----------
@@ -83,12 +85,13 @@ class Experiment:
         commit()  # now, not when a run ends: others may commit meanwhile
         if not options.table:
             for key in self.cases(options):
-                if has(read(options.out), **key):
-                    continue
-                found = self.measure(key, options)
-                for row in found if isinstance(found, list) else [found] if found else []:
-                    append(options.out, key | row)
-                print(", ".join(map(str, key.values())), flush=True)
+                with Ledger(options.out).claim(str(key)) as ours:
+                    if not ours or has(read(options.out), **key):
+                        continue
+                    found = self.measure(key, options)
+                    for row in found if isinstance(found, list) else [found] if found else []:
+                        append(options.out, key | row)
+                    print(", ".join(map(str, key.values())), flush=True)
         print(self.table(read(options.out)))
 
     def parse(self, words: Sequence[str] | None) -> argparse.Namespace:
