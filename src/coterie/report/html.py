@@ -15,10 +15,12 @@ from typing import Any
 from coterie._files import write_text
 from coterie.description import Cluster
 from coterie.drift import Drift
+from coterie.report.cuts import looks, others, pack_cuts
 from coterie.report.page import COLORS, SHAPES, asset, render_page
 from coterie.report.points import Points, pack, safe_json, visible
 from coterie.report.points import shorten as shorten  # cut texts are cut alike everywhere
 from coterie.report.quality import Figure
+from coterie.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -121,14 +123,25 @@ class ReportData:
     stability: Mapping[str, Any] | None = None  # what coterie stability found
     timeline: Mapping[str, Any] | None = None  # what coterie timeline found
     given: Collection[int] = ()  # clusters that are themes or classes which the user named
+    tree: Tree | None = None  # of which the clusters are a cut; the map then has a slider
+
+    @property
+    def cuts(self) -> Tree | None:
+        """The tree, where the page can show other cuts: its marks have their finest clusters."""
+        return None if self.points is None or self.points.leaves is None else self.tree
 
 
 def without_texts(data: ReportData) -> ReportData:
     """The same page with words and counts only: no text, no example, no value of a single row."""
-    bare = [replace(c, examples=[], diverse=[], borderline=[], quotes=[]) for c in data.clusters]
+
+    def bare(cluster: Cluster) -> Cluster:
+        return replace(cluster, examples=[], diverse=[], borderline=[], quotes=[])
+
+    tree = data.tree and replace(data.tree, nodes={i: bare(c) for i, c in data.tree.nodes.items()})
     points = data.points and replace(data.points, texts=None, columns={})
     outliers = data.outliers and replace(data.outliers, examples=())
-    return replace(data, clusters=bare, points=points, outliers=outliers)
+    clusters = [*map(bare, data.clusters)]
+    return replace(data, clusters=clusters, points=points, outliers=outliers, tree=tree)
 
 
 def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
@@ -150,6 +163,8 @@ def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
         first = BROAD_THEME if data.themes else None  # what the map is coloured by
         tree = pack_tree(cluster_tree(data.levels, data.clusters), data.clusters)
         embedded = {**pack(data.points, data.clusters), "tree": tree if data.levels else None}
+        if data.cuts is not None:
+            embedded["cuts"] = pack_cuts(data.cuts, data.points, len(data.clusters))
         embedded |= {"shapes": SHAPES, "odd": ODD, "colors": COLORS, "first": first}
     if live is not None:
         script += asset("live.js")
@@ -171,7 +186,8 @@ def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
             for level in (data.levels if data.themes else ())
             for theme in level
         ],
-        places={cluster.id: place for place, cluster in enumerate(data.clusters)},
+        looks={} if data.tree is None else looks(data.tree),
+        others=others(data.cuts, {c.id for c in data.clusters}) if data.cuts else [],
         unfold=len([*data.levels, data.clusters][1]) <= UNFOLDED if data.levels else False,
         periods=_periods(data.clusters),
         moves=_moves(data.timeline),

@@ -323,6 +323,14 @@
     }
     refresh();
   });
+  function follow() { // edits are of the clusters that the run has, not of another cut of its tree
+    const own = String(live.clusters.length), cut = get("cut") ? get("cut").value : own;
+    get("live-edit").disabled = cut !== own;
+    get("live-cut").hidden = cut === own;
+    get("live-cut").textContent = "Edits change the " + own + " clusters of the run. Go back to them, or give the run these "
+      + cut + ": coterie cut RUN " + cut;
+  }
+  document.addEventListener("coterie:cut", follow);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || get("live-edit").hidden) return;
     if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "checkbox") return;
@@ -332,6 +340,7 @@
   });
   addEventListener("beforeunload", () => { if (!leaving) keep(""); });
   get("live").hidden = false;
+  follow();
   restore();
   refresh();
   poll();

@@ -14,48 +14,88 @@ const SIDE = 10000; // coordinates are whole numbers from 0 to this
 const MANY = 5000; // marks from which WebGL draws them
 const ODDS = [0.13, 0.9]; // opacity of marks beside the focus, and in it
 
-/* Marks by canvas 2D: copying a drawn shape is many times faster than filling a path. */
+/*
+ * Marks without WebGL: the pixels of a drawn shape are added to an image, colours times opacity, by
+ * two multiplications each. Ten times as fast as copying shapes by canvas 2D.
+ */
 function planePainter(data, outlines) {
   const picture = document.createElement("canvas");
   const context = picture.getContext("2d");
   const n = data.x.length;
-  let sprites = new Map(), look = null, halo = "#fff", active = null;
+  let stamps = new Map(), look = null, halo = "#fff", active = null, drawn = 0, image = null, reach = 0;
 
-  function sprite(shape, color, size) {
-    const key = shape * 64 + color;
-    let found = sprites.get(key);
+  /* Colours times opacity, what is left of the colour below (of 256), and where they go. */
+  function stamp(shape, color, size, pass) {
+    const key = (shape * 64 + color) * 2 + pass;
+    let found = stamps.get(key);
     if (!found) {
-      const side = Math.ceil(2 * size + 4);
-      found = document.createElement("canvas");
-      found.width = found.height = side;
-      drawShape(found.getContext("2d"), outlines[shape], side / 2, side / 2, size / 5,
-        look.colors[color], halo);
-      sprites.set(key, found);
+      const side = 2 * reach, small = document.createElement("canvas");
+      small.width = small.height = side;
+      const brush = small.getContext("2d");
+      drawShape(brush, outlines[shape], reach, reach, size / 5, look.colors[color], halo);
+      const { data: bytes } = brush.getImageData(0, 0, side, side);
+      found = { ink: [], left: [], at: [] };
+      for (let i = 0; i < side * side; i++) {
+        const opacity = (bytes[4 * i + 3] / 255) * ODDS[pass];
+        if (opacity < 0.01) continue;
+        const [r, g, b] = bytes.subarray(4 * i, 4 * i + 3);
+        found.ink.push((Math.floor(255 * opacity) << 24) | (Math.floor(b * opacity) << 16)
+          | (Math.floor(g * opacity) << 8) | Math.floor(r * opacity));
+        found.left.push(Math.floor(256 * (1 - opacity)));
+        found.at.push((Math.floor(i / side) - reach) * image.width + (i % side) - reach);
+      }
+      stamps.set(key, found);
     }
     return found;
   }
 
-  let drawn = 0;
+  function divide(pixels) { // colours alone, as a canvas wants them
+    for (let i = 0; i < pixels.length; i++) {
+      const pixel = pixels[i];
+      if (pixel === 0) continue;
+      const opacity = pixel >>> 24, by = 255 / opacity;
+      pixels[i] = (opacity << 24) | ((((pixel >>> 16) & 255) * by) << 16)
+        | ((((pixel >>> 8) & 255) * by) << 8) | ((pixel & 255) * by);
+    }
+  }
+
   return {
     picture, kind: "2d",
-    paint(next, edge) { look = next; halo = edge; sprites = new Map(); },
+    paint(next, edge, fresh) {
+      look = next;
+      halo = edge;
+      if (fresh) stamps = new Map();
+    },
     focus(next) { active = next; },
     render(width, height, scaleX, scaleY, offX, offY, size) {
       picture.width = width;
       picture.height = height;
-      if (size !== drawn) { sprites = new Map(); drawn = size; }
-      const reach = size + 4;
+      if (size !== drawn) stamps = new Map();
+      drawn = size;
+      reach = Math.ceil(size + 2);
+      const side = 4 * reach; // marks at the edge need no care
+      if (!image || image.width !== width + side || image.height !== height + side) {
+        image = new ImageData(width + side, height + side);
+        stamps = new Map();
+      }
+      const pixels = new Uint32Array(image.data.buffer);
+      pixels.fill(0);
       for (const pass of active ? [0, 1] : [1]) { // points in focus above the others
-        context.globalAlpha = ODDS[pass];
         for (let i = 0; i < n; i++) {
           if (active && active[i] !== pass) continue;
-          const x = data.x[i] * scaleX + offX, y = data.y[i] * scaleY + offY;
+          const x = Math.round(data.x[i] * scaleX + offX), y = Math.round(data.y[i] * scaleY + offY);
           if (x < -reach || y < -reach || x > width + reach || y > height + reach) continue;
-          const shape = sprite(look.shape[i], look.color[i], size);
-          context.drawImage(shape, x - shape.width / 2, y - shape.height / 2);
+          const { ink, left, at } = stamp(look.shape[i], look.color[i], size, pass);
+          const place = (y + 2 * reach) * image.width + x + 2 * reach;
+          for (let k = 0; k < at.length; k++) {
+            const below = pixels[place + at[k]], rest = left[k];
+            pixels[place + at[k]] = ink[k] + ((Math.imul(below & 0xff00ff, rest) >>> 8) & 0xff00ff)
+              + (Math.imul((below >>> 8) & 0xff00ff, rest) & 0xff00ff00);
+          }
         }
       }
-      context.globalAlpha = 1;
+      divide(pixels);
+      context.putImageData(image, -2 * reach, -2 * reach);
     },
   };
 }
@@ -133,19 +173,22 @@ function glPainter(data, outlines) {
   return {
     picture, kind: "webgl",
     lost: () => gl.isContextLost(),
-    paint(look, halo) {
+    paint(look, halo, fresh) {
+      if (fresh) this.mix(look.colors, halo);
+      for (let i = 0; i < n; i++) { looks[4 * i] = look.shape[i]; looks[4 * i + 1] = look.color[i]; }
+      changed = true;
+    },
+    mix(colors, halo) {
       const atlas = document.createElement("canvas");
       atlas.width = COLUMNS * CELL;
       atlas.height = ROWS * CELL;
       const brush = atlas.getContext("2d");
-      look.colors.forEach((color, row) => outlines.forEach((outline, column) => {
+      colors.forEach((color, row) => outlines.forEach((outline, column) => {
         drawShape(brush, outline, (column + 0.5) * CELL, (row + 0.5) * CELL, CELL / 16, color, halo);
       }));
       gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, atlas);
       gl.generateMipmap(gl.TEXTURE_2D);
       gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_NEAREST);
-      for (let i = 0; i < n; i++) { looks[4 * i] = look.shape[i]; looks[4 * i + 1] = look.color[i]; }
-      changed = true;
     },
     focus(active) {
       focused = active !== null;
@@ -233,7 +276,7 @@ function makeMap(canvas, data, shapes, on) {
   let painter = (n > MANY && glPainter(data, outlines)) || planePainter(data, outlines);
   let drawn = null; // what the picture of the painter shows
   let slow = false, rest = 0, cost = 0;
-  let density = null, shaded = false;
+  let density = null, shaded = false, mixed = "";
 
   const atX = (x) => (x / SIDE - view.x) * view.zoom * (width - 2 * PAD) + width / 2;
   const atY = (y) => (y / SIDE - view.y) * view.zoom * (height - 2 * PAD) + height / 2;
@@ -254,7 +297,7 @@ function makeMap(canvas, data, shapes, on) {
     const begun = performance.now();
     if (painter.lost && painter.lost()) { // the graphics driver gave up: go on without it
       painter = planePainter(data, outlines);
-      painter.paint(look, halo);
+      painter.paint(look, halo, true);
       painter.focus(active);
     }
     const margin = slow ? MARGIN : 0;
@@ -627,10 +670,16 @@ function makeMap(canvas, data, shapes, on) {
     mark, reset, zoom, toPng, toSvg,
     draw() { drawn = null; draw(); },
     paint(next, colors) {
+      const key = JSON.stringify([next.colors, colors]), fresh = key !== mixed; // else marks changed alone
+      mixed = key;
       look = next;
       ({ ink, halo } = colors);
-      density = densityPicture(data, colors.shade);
-      painter.paint(look, halo);
+      if (slow && !fresh && painter.kind !== "2d") { // WebGL without a graphics card
+        painter = planePainter(data, outlines);
+        painter.focus(active);
+      }
+      if (fresh) density = densityPicture(data, colors.shade);
+      painter.paint(look, halo, fresh);
       changed();
     },
     focus(next, cluster) { active = next; chosen = cluster; painter.focus(next); changed(); },

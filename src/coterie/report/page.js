@@ -28,6 +28,7 @@
     packed.confidence = numbers(Uint8Array, packed.confidence);
     for (const column of packed.columns) column.codes = numbers(Uint8Array, column.codes);
     packed.row = packed.row === null ? Uint32Array.from(packed.x, (_, i) => i + 1) : numbers(Uint32Array, packed.row);
+    if (packed.cuts) packed.cuts.leaf = numbers(Uint16Array, packed.cuts.leaf);
     if (packed.density) packed.density = numbers(Uint32Array, packed.density);
     if (packed.text && packed.held) {
       const texts = new Array(packed.x.length).fill(null);
@@ -52,20 +53,24 @@
     return made;
   }
 
-  function marker(number) {
+  function marker(look) {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    svg.setAttribute("class", "mark k" + colorOf(number));
+    svg.setAttribute("class", "mark k" + (look.color % data.colors) + " s" + Math.floor(look.color / data.colors));
     svg.setAttribute("viewBox", "-7 -7 14 14");
     svg.setAttribute("aria-hidden", "true");
-    path.setAttribute("d", shapes[shapeOf(number)]);
+    path.setAttribute("d", shapes[look.shape]);
     svg.append(path);
     return svg;
   }
 
-  // Outliers, whose number is negative, have a shape of their own and the last colour.
-  const shapeOf = (number) => (number < 0 ? data.shapes.length : number % data.shapes.length);
-  const colorOf = (number) => (number < 0 ? data.colors - 1 : number % data.colors);
+  /* A colour is its place in the palette, which has all shades. Outliers, whose number is negative,
+     have a shape of their own. Clusters of a tree look as the page says, others by their numbers. */
+  const looks = new Map(!data.cuts ? [] : data.cuts.nodes.map(([id, , , color, shade, shape]) =>
+    [id, { color: color + shade * data.colors, shape }]));
+  const lookOf = (number) => (number < 0 ? { color: data.colors - 1, shape: data.shapes.length }
+    : { color: number % data.colors, shape: number % data.shapes.length });
+  const lookAt = (c) => looks.get(data.ids[c]) || lookOf(data.ids[c]);
   const shapes = [...data.shapes, data.odd];
   const sure = (i) => (data.confidence[i] / 100).toFixed(2);
   const has = (i) => Number(data.text !== null && data.text[i] !== null);
@@ -104,15 +109,21 @@
     });
   }
 
+  function palette() { // each colour, then its shade with more ink and that with more paper
+    const plain = Array.from({ length: data.colors }, (_, i) => property("--c" + i));
+    const [ink, paper] = [property("--ink"), property("--paper")];
+    return [...plain, ...plain.map((c) => mix(c, ink, 0.4)), ...plain.map((c) => mix(c, paper, 0.45))];
+  }
+
   function paint() {
     const shape = new Uint8Array(n), color = new Uint8Array(n);
-    let colors = Array.from({ length: data.colors }, (_, i) => property("--c" + i));
-    const codes = mode === "cluster" ? Array.from(data.cluster, (c) => data.ids[c])
-      : mode === "confidence" ? null : data.columns[mode].codes;
-    if (codes === null) colors = ramp();
+    const sure = mode === "confidence", colors = sure ? ramp() : palette();
+    const codes = mode === "cluster" ? data.cluster : sure ? null : data.columns[mode].codes;
+    const kinds = mode === "cluster" ? data.ids.map((_, c) => lookAt(c))
+      : sure ? [] : data.columns[mode].values.map((_, code) => lookOf(code));
     for (let i = 0; i < n; i++) {
-      shape[i] = codes ? shapeOf(codes[i]) : 0;
-      color[i] = codes ? colorOf(codes[i]) : Math.round(data.confidence[i] * STEPS / 100);
+      shape[i] = sure ? 0 : kinds[codes[i]].shape;
+      color[i] = sure ? Math.round(data.confidence[i] * STEPS / 100) : kinds[codes[i]].color;
     }
     map.paint({ shape, color, colors },
       { ink: property("--ink"), halo: property("--halo"), shade: property("--soft") });
@@ -145,25 +156,25 @@
       }
       for (const node of tree) branch(node, list, column);
       data.ids.forEach((id, c) => { // outliers are in no theme
-        if (id < 0) entry(list, { kind: "cluster", key: c }, column ? null : id, data.names[c], data.sizes[c]);
+        if (id < 0) entry(list, { kind: "cluster", key: c }, column ? null : lookAt(c), data.names[c], data.sizes[c]);
       });
     } else if (column === null) {
       get("legend-title").textContent = "Clusters";
-      data.names.forEach((_, c) => entry(list, { kind: "cluster", key: c }, data.ids[c], data.names[c], data.sizes[c]));
+      data.names.forEach((_, c) => entry(list, { kind: "cluster", key: c }, lookAt(c), data.names[c], data.sizes[c]));
     } else {
       get("legend-title").textContent = column.name;
       const sizes = count(column.codes, column.values.length);
-      column.values.forEach((name, i) => entry(list, { kind: "value", key: i }, i, name, sizes[i]));
+      column.values.forEach((name, i) => entry(list, { kind: "value", key: i }, lookOf(i), name, sizes[i]));
     }
     pressed();
   }
 
-  /* A line of the legend that selects what it names; without a marker where the number is null. */
-  function entry(parent, what, number, name, size) {
+  /* A line of the legend that selects what it names; without a marker where it has no look. */
+  function entry(parent, what, look, name, size) {
     const button = element("button", "", parent.tagName === "UL" ? element("li", "", parent) : parent);
     button.type = "button";
     button.chooses = what;
-    if (number !== null) button.append(marker(number));
+    if (look !== null) button.append(marker(look));
     element("span", name, button).dir = "auto";
     element("small", size.toLocaleString("en"), button);
     button.addEventListener("click", () => {
@@ -177,14 +188,14 @@
     const code = column ? column.values.indexOf(node.name) : -1;
     if (node.cluster !== undefined) {
       const c = node.cluster;
-      const alone = column ? column.values.indexOf(data.names[c]) : data.ids[c]; // a theme of one
-      const number = column && alone < 0 ? null : alone;
-      entry(parent, { kind: "cluster", key: c }, number, data.names[c], data.sizes[c]);
+      const alone = column ? column.values.indexOf(data.names[c]) : -1; // a theme of one
+      const look = !column ? lookAt(c) : alone < 0 ? null : lookOf(alone);
+      entry(parent, { kind: "cluster", key: c }, look, data.names[c], data.sizes[c]);
       return;
     }
     const part = element("details", "", element("li", "", parent));
     const head = element("summary", "", part);
-    entry(head, { kind: "theme", key: node.key }, code < 0 ? null : code, node.name, node.size);
+    entry(head, { kind: "theme", key: node.key }, code < 0 ? null : lookOf(code), node.name, node.size);
     const inside = element("ul", "", part);
     for (const child of node.inside) branch(child, inside, column);
   }
@@ -224,11 +235,13 @@
   }
   const tree = (data.tree || []).map((node) => grow(node, 0));
 
+  const spots = new Map(); // of clusters by their numbers
+
   function labels() {
-    const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+    const middle = (values) => values.sort()[values.length >> 1];
     const short = (name) => (name.length > 30 ? name.slice(0, 29) + "…" : name);
     const members = data.names.map(() => []);
-    data.cluster.forEach((c, i) => members[c].push(i));
+    for (let i = 0; i < n; i++) members[data.cluster[i]].push(i);
     const found = [];
 
     /* At the median of the largest cluster: that of all may lie between them, where nothing is. */
@@ -236,8 +249,12 @@
       const most = clusters.reduce((a, b) => (members[b].length > members[a].length ? b : a));
       if (!members[most].length) return;
       const size = clusters.reduce((sum, c) => sum + members[c].length, 0);
-      const [x, y] = [data.x, data.y].map((axis) => middle(members[most].map((i) => axis[i])));
-      for (const level of levels) found.push({ id, level, size, text: short(name), x, y });
+      let spot = spots.get(data.ids[most]); // the same in every cut
+      if (!spot) {
+        const [x, y] = [data.x, data.y].map((axis) => middle(Uint16Array.from(members[most], (i) => axis[i])));
+        spots.set(data.ids[most], spot = { x, y });
+      }
+      for (const level of levels) found.push({ id, level, size, text: short(name), ...spot });
     }
 
     const from = (level) => Array.from({ length: depth + 1 - level }, (_, i) => level + i);
@@ -307,7 +324,7 @@
     const article = cluster < 0 ? null : get("cluster-" + data.ids[cluster]);
     if (article) {
       article.classList.add("chosen");
-      const row = document.querySelector(`.overview tr[data-place="${cluster}"]`);
+      const row = document.querySelector(`.overview tr[data-cluster="${data.ids[cluster]}"]`);
       row.classList.add("chosen");
       const theme = row.closest("details");
       if (theme) theme.open = true;
@@ -355,6 +372,90 @@
     const top = y + 16 + tip.offsetHeight > innerHeight ? y - 16 - tip.offsetHeight : y + 16;
     tip.style.left = Math.max(4, left) + "px";
     tip.style.top = Math.max(4, top) + "px";
+  }
+
+  /* Cuts: the same texts in fewer or more clusters ---------------------------------------------- */
+
+  const cuts = data.cuts;
+  const files = { cluster: data.cluster, ids: data.ids, names: data.names, sizes: data.sizes }; // of the run
+  const parts = new Map(); // row of the overview and article of each cluster, by its number
+  const nodes = new Map(!cuts ? [] : cuts.nodes.map(([id, name, size]) => [id, { name, size }]));
+  let cut = cuts ? cuts.shown : 0;
+
+  function clustersOf(number) {
+    if (number === cuts.shown) return files;
+    const above = new Map();
+    for (const [union, one, other] of cuts.merges.slice(0, cuts.leaves.length - number)) {
+      above.set(one, union).set(other, union);
+    }
+    const tops = cuts.leaves.map((leaf) => {
+      while (above.has(leaf)) leaf = above.get(leaf);
+      return leaf;
+    });
+    const ids = [...new Set(tops)].sort((a, b) => nodes.get(b).size - nodes.get(a).size || a - b);
+    const place = new Map(ids.map((id, c) => [id, c])), places = tops.map((id) => place.get(id));
+    const out = { ids, names: ids.map((id) => nodes.get(id).name), sizes: ids.map((id) => nodes.get(id).size) };
+    const odd = files.ids.indexOf(-1); // outliers are a last cluster that is none
+    if (odd >= 0) for (const key of ["ids", "names", "sizes"]) out[key].push(files[key][odd]);
+    out.cluster = cuts.leaf.map((leaf) => (leaf < places.length ? places[leaf] : out.ids.length - 1));
+    return out;
+  }
+
+  /* The cut nearest to this one that shows a cluster. */
+  function cutWith(id) {
+    const finest = cuts.leaves.length;
+    const born = cuts.merges.findIndex((merge) => merge[0] === id);
+    const gone = cuts.merges.findIndex((merge) => merge.includes(id, 1));
+    return Math.max(finest - gone, Math.min(finest - born - 1, cut));
+  }
+
+  function showCut(number) {
+    const before = focus && focus.kind === "cluster" ? data.ids[focus.key] : null;
+    document.querySelectorAll(".chosen").forEach((old) => old.classList.remove("chosen"));
+    cut = number;
+    Object.assign(data, clustersOf(cut));
+    if (mode === "cluster") paint(); // while no style has changed, which it reads
+    const away = cut !== cuts.shown, shown = data.ids.filter((id) => id >= 0).map((id) => parts.get(id));
+    const most = Math.max(...data.sizes.slice(0, shown.length));
+    shown.forEach(({ bar }, c) => { bar.style.width = (100 * data.sizes[c]) / most + "%"; });
+    document.querySelector(".overview tbody").replaceChildren(...shown.map((part) => part.row));
+    get("articles").replaceChildren(...shown.map((part) => part.article));
+    get("cut").value = get("cut-number").value = cut;
+    get("cut").setAttribute("aria-valuetext", cut + " clusters");
+    document.querySelectorAll(".cut button").forEach((button) => {
+      button.setAttribute("aria-pressed", String(Number(button.dataset.cut) === cut));
+    });
+    get("cut-said").textContent = away ? "Summary and files of the run are for " + cuts.shown + " clusters. To write these, type: coterie cut RUN " + cut
+      : "The files of the run have these clusters. Move the slider for fewer or more.";
+    get("cut-back").hidden = !away;
+    document.querySelectorAll(".of-shown").forEach((note) => { note.hidden = !away; });
+    legend();
+    labels();
+    if (before !== null) {
+      const c = data.ids.indexOf(before);
+      if (c < 0) setFocus(null);
+      else chooseCluster(c);
+    } else if (focus) setFocus(focus);
+    document.dispatchEvent(new CustomEvent("coterie:cut"));
+  }
+
+  function moveTo(number) {
+    if (!(number >= 2)) number = cut; // what was typed is no number
+    showCut(Math.min(Math.round(number), cuts.leaves.length));
+    history.replaceState(null, "", "#cut=" + cut);
+  }
+
+  /* The address has the cut, and may have a part of the page after it. */
+  function readAddress() {
+    const [, asked, part] = /^#(?:cut=(\d+))?&?(.*)$/.exec(location.hash) || [];
+    const id = Number((/^cluster-(\d+)$/.exec(part) || [])[1]);
+    let number = Math.max(2, Math.min(Number(asked || cut), cuts.leaves.length));
+    if (nodes.has(id) && !asked && !data.ids.includes(id)) number = cutWith(id);
+    if (number !== cut) showCut(number);
+    if (part && (asked || cut !== cuts.shown)) {
+      history.replaceState(null, "", "#cut=" + cut + "&" + part);
+      if (get(part)) get(part).scrollIntoView();
+    }
   }
 
   /* Download ---------------------------------------------------------------------------------- */
@@ -437,9 +538,27 @@
     map.draw(); // at once: the printer does not wait for the next frame
   });
   document.querySelectorAll(".needs-script").forEach((part) => { part.hidden = false; });
-  paint();
-  legend();
-  labels();
+  if (cuts) {
+    for (const root of [document, get("others") && get("others").content]) {
+      if (!root) continue;
+      root.querySelectorAll("tr[data-cluster]").forEach((row) => {
+        const id = Number(row.dataset.cluster);
+        parts.set(id, { row, bar: row.querySelector(".bar"), article: root.querySelector("#cluster-" + id) });
+      });
+    }
+    get("cut").addEventListener("input", () => moveTo(Number(get("cut").value)));
+    get("cut-number").addEventListener("change", () => moveTo(Number(get("cut-number").value)));
+    document.querySelectorAll("[data-cut]").forEach((button) => {
+      button.addEventListener("click", () => moveTo(Number(button.dataset.cut)));
+    });
+    addEventListener("hashchange", readAddress);
+    showCut(cut);
+    readAddress();
+  } else {
+    paint();
+    legend();
+    labels();
+  }
   get("shade").checked = sampled && map.state().density;
   get("shade").disabled = !map.state().density;
   map.shade(get("shade").checked);

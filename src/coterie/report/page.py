@@ -24,6 +24,7 @@ SHAPES = (
     "M-1.8 -5.4H1.8V-1.8H5.4V1.8H1.8V5.4H-1.8V1.8H-5.4V-1.8H-1.8Z",
 )
 COLORS = 7  # custom properties --c0 to --c6 of the style sheet
+SHADES = 3  # of each: as it is, nearer to the ink, nearer to the paper; for cuts of a tree
 NAME = 80  # characters of a name in a table
 
 
