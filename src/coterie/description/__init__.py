@@ -11,6 +11,7 @@ from coterie.description.describe import (
     rename_clusters,
     text_order,
 )
+from coterie.description.nodes import describe_nodes
 from coterie.description.tally import guess_columns
 from coterie.words.cutting import tokens
 
@@ -19,6 +20,7 @@ __all__ = [
     "Neighbor",
     "Periods",
     "describe",
+    "describe_nodes",
     "describe_numbered",
     "final_names",
     "guess_columns",

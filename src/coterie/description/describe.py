@@ -448,7 +448,7 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
         vectors = check_vectors("vectors", vectors)
     p = None if probabilities is None else check_vectors("probabilities", probabilities)
     per_text = {"labels": codes, "vectors": vectors, "probabilities": p, "dates": dates}
-    _check_lengths(texts, {**per_text, "parts": parts and parts[0], **(columns or {})})
+    check_lengths(texts, {**per_text, "parts": parts and parts[0], **(columns or {})})
     k = int(codes.max(initial=-1)) + 1
     if codes.min(initial=0) < -1:
         raise UsageError(
@@ -491,14 +491,14 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
                 near=near[i],
                 over_time=times[i],
                 by={name: counts[i] for name, counts in by.items()},
-                languages=_languages(terms, rows),
+                languages=languages_of(terms, rows),
                 parent=None if parents is None else int(parents[i]),
             )
         )
     return out
 
 
-def _languages(terms: Terms, rows: Ints) -> list[tuple[str, float]]:
+def languages_of(terms: Terms, rows: Ints) -> list[tuple[str, float]]:
     """Languages of the texts of a cluster, if the corpus has several."""
     told = terms.language_of[rows]
     counts = np.bincount(told[told >= 0], minlength=len(terms.languages))
@@ -530,7 +530,7 @@ def _list(values: Any) -> list[Any]:
     return list(values)
 
 
-def _check_lengths(texts: Any, given: Mapping[str, Any]) -> None:
+def check_lengths(texts: Any, given: Mapping[str, Any]) -> None:
     """Refuse what has not one value for each text."""
     for name, values in {"texts": texts, **given}.items():
         if values is None:

@@ -9,7 +9,7 @@ a candidate is as close as the texts that hold it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, count
 
 import numpy as np
@@ -80,11 +80,19 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A name, and the stems of its first part and of all, where known."""
+    """A name; where known, stems of its first part and of all, and which texts hold a part."""
 
     text: str
     first: frozenset[int] = frozenset()
     stems: frozenset[int] = frozenset()
+    held: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool), compare=False)
+
+    @classmethod
+    def of(cls, parts: Sequence[Candidate]) -> Proposal:
+        """The name of one or more parts."""
+        stems = frozenset().union(*(part.stems for part in parts))
+        held = np.any([part.held for part in parts], axis=0)
+        return cls(", ".join(part.text for part in parts), parts[0].stems, stems, held)
 
 
 def make_names(
@@ -103,18 +111,24 @@ def make_names(
     parts : Parts, optional
         For clusters that hold others: a name then is not that of one of them alone.
     """
-    if vectors is not None and len(vectors):
-        vectors = np.asarray(vectors, dtype=np.float32)
-        vectors = vectors - vectors.mean(axis=0)
+    around = centered(vectors)
 
     def propose(cluster: ClusterWords) -> Iterator[Proposal]:
         inside, taken = _parts_of(parts, cluster.rows)
-        found = find_candidates(cluster, vectors, inside)
-        for name in chain(combine(found), _by_keywords(cluster)):
+        found = find_candidates(cluster, around, inside)
+        for name in chain(combine(found), by_keywords(cluster)):
             if name.text.casefold() not in taken:
                 yield name
 
     return choose_names(clusters.sizes, [propose(cluster) for cluster in clusters])
+
+
+def centered(vectors: Floats | None) -> Floats | None:
+    """Vectors around their mean."""
+    if vectors is None or not len(vectors):
+        return vectors
+    vectors = np.asarray(vectors, dtype=np.float32)
+    return np.asarray(vectors - vectors.mean(axis=0))
 
 
 def _parts_of(parts: Parts | None, rows: Ints) -> tuple[Ints | None, set[str]]:
@@ -130,7 +144,7 @@ def _parts_of(parts: Parts | None, rows: Ints) -> tuple[Ints | None, set[str]]:
 
 def keyword_names(clusters: ClusterTerms) -> list[str]:
     """One name per cluster of up to three keywords and short phrases, to compare with."""
-    return choose_names(clusters.sizes, [_by_keywords(cluster) for cluster in clusters])
+    return choose_names(clusters.sizes, [by_keywords(cluster) for cluster in clusters])
 
 
 def find_candidates(
@@ -146,9 +160,10 @@ def find_candidates(
         return []
     held = cluster.held([term.parts for term in terms])
     share = np.maximum(held.mean(axis=0), 1 / len(held))
+    alone = np.array([len(term.form) == 1 for term in terms])
     together = np.array([term.count for term in terms]) / np.maximum(held.sum(axis=0), 1)
-    score = _weights(terms, held) * share**COVERED * together**TOGETHER
-    score *= np.where([len(term.form) == 1 for term in terms], ONE_WORD, 1.0)
+    score = _weights(terms, held) * share**COVERED
+    score *= np.where(alone, ONE_WORD, together**TOGETHER)
     if vectors is not None:
         score *= _closeness(vectors[cluster.rows], held) ** CLOSE
     if inside is not None:
@@ -223,7 +238,7 @@ def combine(found: Sequence[Candidate]) -> Iterator[Proposal]:
         parts, held, stems = [first], first.held, first.stems
         while len(parts) < MOST_PARTS:
             short = len(stems) < SHORT
-            others = [c for c in found if _may_follow(c, parts, stems)]
+            others = [c for c in found if may_follow(c, parts)]
             if held.mean() >= ENOUGH and not short:
                 others = [c for c in others if c.top]
             worth = [c.score * max((~held)[c.held].mean(), LEAST_NEW) ** APART for c in others]
@@ -233,12 +248,14 @@ def combine(found: Sequence[Candidate]) -> Iterator[Proposal]:
             held, stems = held | others[best].held, stems | others[best].stems
             one = next((c for c in found if c.stems == stems), None)  # "Billing Issue, Report"
             parts = [*parts, others[best]] if one is None else [one]
-        yield Proposal(", ".join(part.text for part in parts), first.stems, stems)
+        yield Proposal(", ".join(part.text for part in parts), first.stems, stems, held)
 
 
-def _may_follow(candidate: Candidate, parts: Sequence[Candidate], stems: frozenset[int]) -> bool:
+def may_follow(candidate: Candidate, parts: Sequence[Candidate]) -> bool:
     """Whether a candidate shares no word with the parts of a name, and there is room for it."""
-    if candidate.stems & stems or not _fits([*(p.text for p in parts), candidate.text]):
+    if not _fits([*(p.text for p in parts), candidate.text]):
+        return False
+    if any(candidate.stems & part.stems for part in parts):
         return False
     if not NO_BLANKS.match(candidate.text):
         return True
@@ -247,29 +264,60 @@ def _may_follow(candidate: Candidate, parts: Sequence[Candidate], stems: frozens
 
 
 def choose_names(sizes: Ints, proposals: Sequence[Iterable[Proposal]]) -> list[str]:
-    """The first proposal of each that is free and unlike the others; large clusters choose first.
+    """The names that :func:`choose` gives; large clusters choose first."""
+    order = sorted(range(len(proposals)), key=lambda i: (-int(sizes[i]), i))
+    chosen = choose({i: proposals[i] for i in order})
+    return [chosen[i] for i in range(len(proposals))]
+
+
+def choose(
+    proposals: Mapping[int, Iterable[Proposal]],
+    given: Mapping[int, str] | None = None,
+    nested: Callable[[int, int], bool] = lambda one, other: False,
+) -> dict[int, str]:
+    """The first proposal of each number that is free and unlike the others.
 
     Two names are alike if the words of one are all in the other, or if they begin with the same.
     Where all are alike, the first that is free is taken, else the first with a number.
+
+    Parameters
+    ----------
+    proposals : mapping of int to iterable of Proposal
+        Those before choose first.
+    given : mapping of int to str, optional
+        Names that stay as they are.
+    nested : callable
+        Whether one of two clusters holds the other: their names may be alike, but not of the same
+        words.
     """
-    chosen: dict[int, Proposal] = {}
-    taken: set[str] = set()
-    for i in sorted(range(len(proposals)), key=lambda i: (-int(sizes[i]), i)):
+    chosen = {i: Proposal(name) for i, name in (given or {}).items()}
+    taken = {name.text.casefold() for name in chosen.values()}
+    for i, proposed in proposals.items():
+        if i in chosen:
+            continue
         first: Proposal | None = None
         free: Proposal | None = None
-        for name in proposals[i]:
+        for name in proposed:
             first = first or name
             if name.text.casefold() in taken:
                 continue
             free = free or name
-            if not any(_alike(name, other) for other in chosen.values()):
+            if not any(
+                _same(name, other) if nested(i, j) else _alike(name, other)
+                for j, other in chosen.items()
+            ):
                 free = name
                 break
-        if first is None:
-            first = free = Proposal(f"Cluster {i}")
+        first = first or Proposal(f"Cluster {i}")
+        if free is None and first.text.casefold() not in taken:
+            free = first
         chosen[i] = free or replace(first, text=numbered(first.text, taken))
         taken.add(chosen[i].text.casefold())
-    return [chosen[i].text for i in range(len(proposals))]
+    return {i: name.text for i, name in chosen.items()}
+
+
+def _same(a: Proposal, b: Proposal) -> bool:
+    return bool(a.stems) and a.stems == b.stems
 
 
 def _alike(a: Proposal, b: Proposal) -> bool:
@@ -310,7 +358,7 @@ FADES = 0.03  # parts that say less than this share of what the first says are l
 SPARE = 8  # further parts to choose from where names are alike
 
 
-def _by_keywords(cluster: ClusterWords) -> Iterator[Proposal]:
+def by_keywords(cluster: ClusterWords) -> Iterator[Proposal]:
     """Names from the best keywords, first as many as fit, then with spare ones."""
     parts = name_parts(cluster)
     best: list[str] = []

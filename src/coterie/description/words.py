@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie._random import some_rows
 from coterie._types import Bools, Floats, Ints
 from coterie.description.terms import Group, Terms, unique_rows, weigh
 from coterie.words.cutting import NO_BLANKS
@@ -24,6 +25,7 @@ FILLER = 0.3  # what a word of a phrase costs that is not characteristic, in wei
 OFTEN = 0.3  # power of the number of texts that hold a phrase
 COMPLETE = 0.7  # share of the places of a phrase that have the same word beside it
 LOOKED_AT = 150  # best terms of a cluster that are worth a closer look
+LARGE = 2_000  # texts of a union in which phrases are looked for
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,15 @@ class ClusterTerms:
     labels : ndarray of shape (n,)
         -1 marks texts without a cluster; they do not count.
     n_clusters : int
+    unions : sequence of sequence of int, optional
+        Further clusters, which follow the others: the numbers of those that each holds. Totals
+        count no text twice. Phrases of a large one are those of some of its texts.
     """
 
-    def __init__(self, terms: Terms, labels: Ints, n_clusters: int) -> None:
-        from scipy.sparse import csr_matrix
+    def __init__(
+        self, terms: Terms, labels: Ints, n_clusters: int, unions: Sequence[Sequence[int]] = ()
+    ) -> None:
+        from scipy.sparse import csr_matrix, vstack
 
         self.terms = terms
         placed = np.flatnonzero(labels >= 0)
@@ -85,9 +92,23 @@ class ClusterTerms:
         only = (np.diff(terms.single.presence.indptr) == 0) & (
             np.diff(terms.aside.presence.indptr) > 0
         )
-        polite = np.bincount(labels[placed], only[placed], n_clusters) > self.sizes / 2
+        polite = np.bincount(labels[placed], only[placed], n_clusters)
+        if unions:
+            where = np.repeat(np.arange(len(unions)), [len(union) for union in unions])
+            held = (np.ones(len(where), np.float32), (where, np.concatenate(unions)))
+            holds: Any = csr_matrix(held, shape=(len(unions), n_clusters))
+            self.counts = [vstack([counts, holds @ counts], "csr") for counts in self.counts]
+            for counts in self.counts:
+                counts.sort_indices()
+            self.sizes = np.append(self.sizes, [self.sizes[list(union)].sum() for union in unions])
+            polite = np.append(polite, holds @ polite)
+            for union in unions:
+                inside = np.sort(np.concatenate([rows[i] for i in union]))
+                rows.append(inside[some_rows(len(inside), LARGE, 0, "unions")])
+                words.append(np.flatnonzero(np.isin(terms.row, rows[-1])))
         self._clusters = [
-            ClusterWords(self, i, rows[i], words[i], bool(polite[i])) for i in range(n_clusters)
+            ClusterWords(self, i, rows[i], words[i], bool(polite[i] > size / 2))
+            for i, size in enumerate(self.sizes)
         ]
 
     def __getitem__(self, i: int) -> ClusterWords:
@@ -113,10 +134,10 @@ class ClusterWords:
     corpus : ClusterTerms
         Of all clusters.
     number : int
-    rows : ndarray of shape (size,)
-        Of its texts.
+    rows : ndarray of int
+        Of its texts; of some of them, if it is a large union.
     places : ndarray of int
-        Of its words among all words.
+        Of the words of these among all words.
     polite : bool
         Whether most texts are greetings, thanks or emoji and nothing else.
     """
@@ -140,7 +161,7 @@ class ClusterWords:
     @property
     def size(self) -> int:
         """Number of its texts, one at least."""
-        return max(len(self.rows), 1)
+        return max(int(self.corpus.sizes[self.number]), 1)
 
     @property
     def enough(self) -> int:
@@ -209,7 +230,7 @@ class ClusterWords:
             values = value[window[first]]
             weight = values.sum(axis=1) - FILLER * best * (values == 0).sum(axis=1)
             score = weight * counts**OFTEN
-            keep = np.flatnonzero((counts >= max(2, SUPPORT * self.size)) & (weight > 0))
+            keep = np.flatnonzero((counts >= max(2, SUPPORT * len(self.rows))) & (weight > 0))
             for i in keep[np.argsort(-np.round(score[keep], 9), kind="stable")][:LOOKED_AT]:
                 form = tuple(map(int, forms[i]))
                 parts = tuple(

@@ -1,0 +1,222 @@
+"""Names and descriptions of all clusters of a merge tree, whatever cut of it is shown.
+
+Words are counted once; the counts of a union are the sums of those of its parts. No two clusters
+of the tree have the same name, and those that one cut may show have names that are unlike each
+other, where their words allow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+import numpy as np
+
+from coterie._types import Floats, Ints
+from coterie._validation import check_vectors, check_whole_numbers, checked
+from coterie.description.describe import (
+    Cluster,
+    by_distance,
+    check_lengths,
+    languages_of,
+    once,
+    text_order,
+)
+from coterie.description.names import (
+    Candidate,
+    Proposal,
+    by_keywords,
+    centered,
+    choose,
+    combine,
+    find_candidates,
+    may_follow,
+)
+from coterie.description.terms import Terms, weigh
+from coterie.description.words import ClusterTerms, ClusterWords, top_words
+from coterie.errors import UsageError
+
+PARTS = 3  # large parts that the name of a union is to cover
+LARGE_PART = 0.2  # least share of the texts of a union
+COVERS = 0.25  # of the share of a part's texts that hold its own best phrase
+HEADS = 3  # best phrases of a part to choose from
+
+
+@checked
+def describe_nodes(  # noqa: PLR0913 - as those of `describe`
+    texts: Sequence[str],
+    labels: Sequence[int] | Ints,
+    inside: Mapping[int, tuple[int, int]],
+    vectors: Floats | None = None,
+    *,
+    names: Mapping[int, str] | None = None,
+    language: str | Sequence[str] | None = "auto",
+    n_words: int = 10,
+    n_examples: int = 5,
+) -> dict[int, Cluster]:
+    """Describe every cluster of a merge tree but the one that holds all.
+
+    The result depends on the texts and their clusters, not on the order of the rows.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    labels : sequence of int
+        The finest cluster of each text, -1 for none.
+    inside : mapping of int to tuple of int
+        The two parts of each cluster that has any, as :meth:`coterie.tree.Tree.inside` gives them.
+    vectors : ndarray of shape (n, d), optional
+        As for :func:`describe`.
+    names : mapping of int to str, optional
+        Names that stay as they are.
+    language, n_words, n_examples
+        As for :func:`describe`.
+
+    Returns
+    -------
+    dict of int to Cluster
+        By their numbers. Those of small numbers choose their names first.
+
+    Examples
+    --------
+    >>> texts = ["card lost", "card lost again", "card stolen", "my card is stolen", "no heating"]
+    >>> nodes = describe_nodes(texts, [0, 0, 1, 1, 2], {3: (0, 1), 4: (3, 2)})
+    >>> {number: node.name for number, node in nodes.items()}
+    {0: 'Card Lost', 1: 'Stolen, Card', 2: 'Heating', 3: 'Card Lost, Stolen'}
+    """
+    codes = check_whole_numbers("labels", labels)
+    if vectors is not None:
+        vectors = check_vectors("vectors", vectors)
+    check_lengths(texts, {"labels": codes, "vectors": vectors})
+    # Everything is worked in the order of the texts: then no result hangs on that of the rows.
+    order = text_order(texts)
+    texts, codes = [texts[i] for i in order], codes[order]
+    vectors = None if vectors is None else vectors[order]
+    below = leaves_below(inside, codes)
+    leaves = [number for number in below if number not in inside]
+    unions = [number for number in below if number in inside]
+    terms = Terms(texts, language)
+    clusters = ClusterTerms(
+        terms,
+        np.where(codes >= 0, np.searchsorted(leaves, codes), -1),
+        len(leaves),
+        [np.searchsorted(leaves, sorted(below[union])).tolist() for union in unions],
+    )
+    words = dict(sorted(zip([*leaves, *unions], clusters, strict=True)))
+    naming = _Naming(words, inside, below, codes, centered(vectors))
+    called = choose(
+        {number: naming.propose(number) for number in words},
+        {number: name for number, name in (names or {}).items() if number in words},
+        lambda one, other: not below[one].isdisjoint(below[other]),
+    )
+    counts = terms.single.presence
+    space = weigh(counts, counts.sum(axis=0), len(texts)) if vectors is None else vectors
+    out = {}
+    for number, cluster in words.items():
+        size, rows = int(clusters.sizes[cluster.number]), cluster.rows
+        out[number] = Cluster(
+            number,
+            called[number],
+            size=size,
+            share=round(size / clusters.n, 4),
+            words=top_words(cluster, n_words),
+            examples=once(by_distance(rows, space), texts, n_examples) if size else [],
+            languages=languages_of(terms, rows),
+        )
+    return out
+
+
+def leaves_below(inside: Mapping[int, tuple[int, int]], labels: Ints) -> dict[int, frozenset[int]]:
+    """The finest clusters that each cluster holds, but for the one that holds all of them."""
+    parts = {part for pair in inside.values() for part in pair}
+    leaves = {*np.unique(labels[labels >= 0]).tolist(), *(parts - inside.keys())}
+    if wrong := sorted(leaves & inside.keys()):
+        raise UsageError(f"`labels`: {wrong[0]} has parts; give the finest cluster of each text.")
+    out = {leaf: frozenset([leaf]) for leaf in sorted(leaves)}
+    for union, (one, other) in inside.items():
+        out[union] = out[one] | out[other]
+    return {i: held for i, held in out.items() if i not in inside or len(held) < len(leaves)}
+
+
+@dataclass(frozen=True, eq=False)
+class _Naming:
+    """What names of the clusters of a tree are made of."""
+
+    words: Mapping[int, ClusterWords]
+    inside: Mapping[int, tuple[int, int]]
+    below: Mapping[int, frozenset[int]]
+    codes: Ints  # finest cluster of each text
+    vectors: Floats | None  # around their mean
+    found: dict[int, list[Candidate]] = field(default_factory=dict)
+
+    def propose(self, number: int) -> Iterator[Proposal]:
+        """Names for a cluster, best first."""
+        own = combine(self.candidates(number))
+        parts = self.large_parts(number)
+        yield from self._covering(number, parts, own) if parts else own
+        yield from by_keywords(self.words[number])
+
+    def candidates(self, number: int) -> list[Candidate]:
+        """Words and phrases of a cluster, best first."""
+        if number not in self.found:
+            self.found[number] = find_candidates(self.words[number], self.vectors)
+        return self.found[number]
+
+    def large_parts(self, number: int) -> list[int]:
+        """Up to three clusters that make up most of a union, largest first; none for others.
+
+        The largest one is split until there are three. Parts of less than a fifth of the texts, and
+        those without words, are left out.
+        """
+        least = LARGE_PART * self.words[number].size
+
+        def split(part: int) -> list[int]:
+            return [p for p in self.inside.get(part, ()) if self.words[p].size >= least]
+
+        parts = split(number)
+        while len(parts) < PARTS and (larger := [part for part in parts if split(part)]):
+            largest = min(larger, key=self._by_size)
+            parts = [*(part for part in parts if part != largest), *split(largest)]
+        return sorted(filter(self.candidates, parts), key=self._by_size)
+
+    def _by_size(self, number: int) -> tuple[int, int]:
+        return -self.words[number].size, number
+
+    def _covering(
+        self, number: int, parts: Sequence[int], own: Iterator[Proposal]
+    ) -> Iterator[Proposal]:
+        """Names for a union: those first that leave out the fewest of its large parts.
+
+        Beside the names of its own words, these are the best phrases of each of its large parts.
+        A name leaves a part out if far fewer of its texts hold it than hold the part's best phrase.
+        """
+        cluster, first = self.words[number], next(own, None)
+        if first is None:
+            return
+        heads = [self.candidates(part)[:HEADS] for part in parts]
+        held = cluster.held([list(head.stems) for some in heads for head in some])
+        columns = iter(held.T)
+        heads = [[replace(head, held=next(columns)) for head in some] for some in heads]
+        leaf = self.codes[cluster.rows]
+        needed = []
+        for part, some in zip(parts, heads, strict=True):
+            here = np.isin(leaf, list(self.below[part]))
+            needed.append((here, COVERS * some[0].held[here].mean()))
+
+        def left_out(name: Proposal) -> int:
+            return sum(name.held[here].mean() < least for here, least in needed)
+
+        if not left_out(first):
+            yield first
+        yield from sorted([first, *_joined(heads), *own], key=left_out)
+
+
+def _joined(heads: Sequence[Sequence[Candidate]]) -> Iterator[Proposal]:
+    """Names of a phrase of each part, as far as there is room; those of the best phrases first."""
+    for ranks in sorted(product(*map(range, map(len, heads))), key=sum):
+        kept: list[Candidate] = []
+        for some, rank in zip(heads, ranks, strict=True):
+            if may_follow(some[rank], kept):
+                kept.append(some[rank])
+        yield Proposal.of(kept)
