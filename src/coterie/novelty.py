@@ -31,7 +31,7 @@ import torch
 from coterie._types import Bools, Floats, Ints
 from coterie.blocks.graph import principal_part
 from coterie.blocks.linkage import MatrixSpace, chain, cut
-from coterie.consensus import ROUNDS, smooth
+from coterie.consensus import ROUNDS, neighborhood
 from coterie.neighbors import top_k, unit_rows
 
 THEME_TEXTS = 5  # different texts of a new cluster that is an alarm; of any, if clusters are large
@@ -117,7 +117,7 @@ def place_new(old: Floats, labels: Ints, new: Floats, next_id: int) -> Placement
     k, m = len(ids), len(old)
     fewest = fewest_texts(m, len(new), k)
     x = principal_part(np.concatenate([old, new]), n_components(k))
-    smoothed = smooth(x, k)
+    smoothed = neighborhood(x, k).smoothed()
     if fewest < THEME_TEXTS:  # few neighbours are of a text's own cluster
         smoothed = unit_rows(np.hstack([smoothed, UNSMOOTHED * x]))
     before, after = smoothed[:m], smoothed[m:]

@@ -15,7 +15,9 @@ from coterie._types import Floats, Ints
 from coterie.neighbors import unit_rows
 
 
-def knn_smooth(x: Floats, neighbors: Ints, rounds: int, restart: float = 0.0) -> Floats:
+def knn_smooth(
+    x: Floats, neighbors: Ints, rounds: int, restart: float = 0.0, weights: Floats | None = None
+) -> Floats:
     """Replace each row by the mean of its neighbours, ``rounds`` times.
 
     Parameters
@@ -26,6 +28,8 @@ def knn_smooth(x: Floats, neighbors: Ints, rounds: int, restart: float = 0.0) ->
     rounds : int
     restart : float, default=0.0
         Share of its own first vector that a row keeps in each round.
+    weights : ndarray of shape (n, k), optional
+        How much each neighbour counts. Default: all the same.
 
     Returns
     -------
@@ -41,7 +45,7 @@ def knn_smooth(x: Floats, neighbors: Ints, rounds: int, restart: float = 0.0) ->
            [0.45, 0.89]], dtype=float32)
     """
     first = unit_rows(np.asarray(x, dtype=np.float32))
-    graph = symmetric_graph(neighbors)
+    graph = symmetric_graph(neighbors, weights)
     smoothed = first
     for _ in range(rounds):
         smoothed = unit_rows(graph @ smoothed)
@@ -50,20 +54,40 @@ def knn_smooth(x: Floats, neighbors: Ints, rounds: int, restart: float = 0.0) ->
     return smoothed
 
 
-def symmetric_graph(neighbors: Ints) -> Any:
+def symmetric_graph(neighbors: Ints, weights: Floats | None = None) -> Any:
     """The sparse graph in which two rows are connected if either names the other; twice if both do.
 
     Parameters
     ----------
     neighbors : ndarray of shape (n, k)
+    weights : ndarray of shape (n, k), optional
+        Of the connections; those of both directions are added.
     """
     from scipy.sparse import csr_matrix
 
     n, k = neighbors.shape
     rows = np.repeat(np.arange(n), k)
-    ones = np.ones(n * k, dtype=np.float32)
-    graph = csr_matrix((ones, (rows, neighbors.ravel())), shape=(n, n))
+    values = np.ones(n * k, dtype=np.float32) if weights is None else weights.ravel()
+    graph = csr_matrix((values, (rows, neighbors.ravel())), shape=(n, n))
     return (graph + graph.T).tocsr()
+
+
+def modularity(labels: Ints, neighbors: Ints) -> float:
+    """Share of a row's neighbours that have its label, less the share expected by chance.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+    neighbors : ndarray of shape (n, k)
+        Without the row itself.
+
+    Examples
+    --------
+    >>> modularity(np.array([0, 0, 1, 1]), np.array([[1], [0], [3], [0]]))  # 3 / 4 - 1 / 2
+    0.25
+    """
+    same = float((labels[neighbors] == labels[:, None]).mean())
+    return same - float(np.square(np.bincount(labels) / len(labels)).sum())
 
 
 def principal_part(x: Floats, dim: int) -> Floats:

@@ -7,8 +7,11 @@
    which the weaker ones are strengthened a little.
 3. k-means runs twenty times from different starts. Average linkage joins the texts that most runs
    keep together (consensus).
-4. A ridge classifier learns the clusters and reassigns the texts it would put elsewhere. It also
-   assigns new texts.
+4. Where cluster sizes are very unequal, k-means with twice as many centers, which average linkage
+   joins, keeps clearly more neighbours together; its clusters are then taken as they are, and a new
+   text goes to the cluster of the nearest one.
+5. Elsewhere a ridge classifier learns the clusters and reassigns the texts it would put into
+   others. It also assigns new texts.
 
 The classifier is fitted to the labels that the clustering gave, and then predicts the same texts.
 What it cannot learn from so many examples was chance, so the labels it predicts are cleaner than
@@ -16,8 +19,8 @@ those it was fitted to. (Rakib et al., 2020, "Enhancement of short text clusteri
 classification", do so with another classifier and with texts held out.) Smoothing and consensus
 are shared with the start guard and stand in ``consensus.py``.
 
-There is no choice between pipelines: all settings are the same for all texts. They were chosen on
-development sets that are none of the benchmarks (``results/pages/generalization.md``).
+All settings are the same for all texts; sizes are the one choice that is made. They were chosen
+on development sets that are none of the benchmarks (``results/pages/generalization.md``).
 """
 
 from __future__ import annotations
@@ -51,9 +54,9 @@ from coterie.consensus import (
     EXACT,
     FLATTEN,
     ROUNDS,
-    flattened,
-    n_neighbors,
-    smooth,
+    by_sizes,
+    linked,
+    neighborhood,
     smoothed_runs,
 )
 from coterie.encoders import (
@@ -70,8 +73,6 @@ from coterie.encoders.lexical import NGRAM_WEIGHT
 from coterie.encoders.reading import WHOLE
 from coterie.guided import Guided
 from coterie.metrics import accuracy
-from coterie.neighbors import nearest_rows
-from coterie.outliers import NEIGHBORS
 
 log = logging.getLogger(__name__)
 Effort = Literal["quick", "standard", "best"]
@@ -104,11 +105,13 @@ class Auto(WeightedClusterer):
     ----------
     choice_ : dict
         ``neighbors`` and ``rounds`` of the smoothing; ``runs`` of k-means and ``stability``, the
-        mean share of texts on which a run agrees with the consensus; ``moved``, the share that the
-        classifier reassigned; ``plain``, the share that plain k-means on the embeddings puts into
-        matching clusters, from which the mean confidence is computed; ``guided``, with labels:
-        where clusters start from, the weights of the scores that are added, and the share of
-        labelled texts left out that they get right.
+        mean share of texts on which a run agrees with the consensus; ``sizes``, "even" or
+        "unequal", decided by the ``modularity`` of the consensus and of linkage, which joined
+        ``centers``; ``moved``, the share that the classifier reassigned; ``plain``, the share that
+        plain k-means on the embeddings puts into matching clusters (with unequal sizes, the mean of
+        it and of k-means joined by linkage), from which the mean confidence is computed;
+        ``guided``, with labels: where clusters start from, the weights of the scores that are
+        added, and the share of labelled texts left out that they get right.
 
     Notes
     -----
@@ -117,9 +120,11 @@ class Auto(WeightedClusterer):
     10, and never more than a cluster of mean size has other members; among more than 5,000 texts
     they are searched in the 300 principal directions. Smoothing has 8 rounds on the
     same graph, each with a share of 0.1 of the first vector. Consensus is average linkage of the
-    share of runs that keep two texts together. The classifier is a ridge regression, fitted to the
-    consensus and then to its own predictions; where it would leave a cluster empty, the consensus
-    is kept and new texts go to the cluster of the nearest text. Vectors of your own
+    share of runs that keep two texts together. Linkage takes its place where what it lacks to a
+    modularity of one, on the graph of 15 neighbours, is less than 0.83 of what the consensus lacks.
+    The classifier is a ridge regression, fitted to the consensus and then to its own predictions;
+    where it would leave a cluster empty, the consensus is kept. Then, and after linkage, new texts
+    go to the cluster of the nearest text. Vectors of your own
     (``encoder="precomputed"``) are clustered by plain k-means, since nothing is known about them;
     with labels for all clusters, in the metric of the labels.
     Nothing in the encoder is trained. Deviations: none, there is no paper.
@@ -133,6 +138,7 @@ class Auto(WeightedClusterer):
 
     name: ClassVar[str] = "auto"
     _saved_attributes: ClassVar[tuple[str, ...]] = ("choice_",)
+    _even = False  # True: the consensus is taken without a test of the sizes
 
     encoder: Any = AUTO
     effort: Effort = "standard"
@@ -179,9 +185,11 @@ class Auto(WeightedClusterer):
         labels = self._cluster(part, weights[rows], seed, seeds[rows])
         if self._known is not None:
             self.__dict__.pop("_near")  # of texts that were moved together
-        assigner = self._classifier(vectors, weights, rows, labels, seeds)
+        assigner = None
+        if not self._unequal():  # it would give small clusters up
+            assigner = self._classifier(vectors, weights, rows, labels, seeds)
         if assigner is None:
-            log.info("the classifier would leave a cluster empty: the consensus is kept")
+            log.info("no classifier that keeps all clusters: the nearest text decides")
             self._expected = self._confidence(part, labels, seed)
             return _nearest_text(part, labels)
         answers = np.asarray(assigner.logits(vectors).argmax(axis=1), dtype=np.int64)
@@ -195,6 +203,9 @@ class Auto(WeightedClusterer):
         if self._known is None:
             return np.full(len(vectors), -1, dtype=np.int64)
         return self._known.seeds(self._k)
+
+    def _unequal(self) -> bool:
+        return self.choice_.get("sizes") == "unequal"
 
     def _share(self) -> float | None:
         """How much the structure counts where themes were given; None if labels can tell."""
@@ -262,6 +273,11 @@ class Auto(WeightedClusterer):
             f"Consensus of {choice['runs']} k-means runs {smoothing}on {seen}; "
             f"a run agrees with it on {100 * choice['stability']:.0f}% of the texts."
         ]
+        if self._unequal():
+            remarks.append(
+                f"Cluster sizes are very unequal: k-means with {choice['centers']} centers, joined "
+                "by average linkage, keeps more neighbours together and is taken instead."
+            )
         if choice.get("moved"):
             remarks.append(f"A linear classifier reassigned {100 * choice['moved']:.1f}% of them.")
         return remarks
@@ -274,13 +290,11 @@ class Auto(WeightedClusterer):
     def _cluster(self, x: Floats, weights: Floats, seed: int, seeds: Ints) -> Ints:
         """The consensus of k-means runs on smoothed vectors, guided by what is known."""
         runs = RUNS[self.effort]
-        device, k = check_device(self.device), n_neighbors(len(x), self._k)
-        self._near: Ints | None = None
-        if len(x) <= EXACT:
-            # As many as the outlier scores need, which are then not searched for again.
-            on_device = torch.from_numpy(np.ascontiguousarray(x)).to(device)
-            self._near = nearest_rows(on_device, max(k, NEIGHBORS) + 1)
-        smoothed = smooth(x, self._k, self._near, flatten=FLATTEN, device=device)
+        device = check_device(self.device)
+        near = neighborhood(x, self._k, flatten=FLATTEN, device=device)
+        # Outlier scores need fewer, which are then not searched for again.
+        self._near = near.near if len(x) <= EXACT else None
+        smoothed = near.smoothed()
         progress = make_progress(self.verbose)
         progress.start("k-means runs", runs)
         try:
@@ -297,28 +311,41 @@ class Auto(WeightedClusterer):
         finally:
             progress.stop()
         stability = float(np.mean([accuracy(labels, one) for one in labelings]))
-        self.choice_ = {"neighbors": k, "rounds": ROUNDS if k else 0, "runs": runs}
+        self.choice_ = {"neighbors": near.k, "rounds": ROUNDS if near.k else 0, "runs": runs}
         self.choice_["stability"] = round(stability, 4)
+        if not self._even:
+            labels, sizes = by_sizes(x, near, labels, self._k, weights, seed, device=device)
+            self.choice_.update(sizes)
         if (seeds >= 0).any():
-            before = flattened(principal_part(x, DIRECTIONS), FLATTEN)
-            guided = Guided(x, before, smoothed, labels, self._k, weights, seed)
+            smoothed = near.smoothed(weighted=self._unequal())
+            guided = Guided(x, near.base, smoothed, labels, self._k, weights, seed)
             labels, self.choice_["guided"] = guided(seeds, self._share())
         return labels
 
-    def _confidence(self, vectors: Floats, labels: Ints, seed: int) -> float:
+    def _confidence(
+        self, vectors: Floats, labels: Ints, seed: int, n_clusters: int | None = None
+    ) -> float:
         """The share of texts that is expected to be in the right cluster.
 
         Predicted from the share that plain k-means on the embeddings puts into matching clusters.
+        Where sizes are unequal, k-means cuts the large ones, and linkage errs in the same way as
+        the result: the mean of both shares counts.
         """
-        width, encoder = vectors.shape[1], self._encoder
+        k = n_clusters or self._k
+        width, encoder = vectors.shape[1], self.__dict__.get("_encoder") or self.encoder_
         gated = isinstance(encoder, ViewsEncoder) and encoder.gated
         if isinstance(encoder, MixedEncoder) and not gated:
             width = encoder.inner.dim
-        rows = some_rows(len(vectors), max(LOOKED_AT, self._k), seed, "plain")
+        rows = some_rows(len(vectors), max(LOOKED_AT, k), seed, "plain")
         embedding = principal_part(vectors[rows, :width], DIRECTIONS)
-        kmeans = KMeans(n_clusters=self._k, seed=derive_seed(seed, "plain"), n_init=3)
-        found = kmeans(torch.from_numpy(embedding).to(check_device(self.device)))
+        kmeans = KMeans(n_clusters=k, seed=derive_seed(seed, "plain"), n_init=3)
+        device = check_device(self.device)
+        found = kmeans(torch.from_numpy(embedding).to(device))
         share = accuracy(labels[rows], found.labels)
+        if self._unequal():
+            centers = max(min(self.choice_["centers"], len(rows) // 2), k)
+            joined = linked(embedding, k, centers, None, seed, device)
+            share = (share + accuracy(labels[rows], joined)) / 2
         self.choice_["plain"] = round(share, 4)
         intercept, slope = CONFIDENCE
         return float(1 / (1 + np.exp(-(intercept + slope * share))))
