@@ -6,6 +6,7 @@ from coterie.comparison.compare import compare as compare
 from coterie.corpus import read_corpus as read_corpus
 from coterie.corpus import sample as sample
 from coterie.description import describe as describe
+from coterie.editing.edit import cut as cut
 from coterie.editing.edit import edit as edit
 from coterie.errors import CoterieError as CoterieError
 from coterie.exports import export_run as export_run

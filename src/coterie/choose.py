@@ -13,7 +13,7 @@ are not smoothed: the largest number within 3% of the best agreement of halves i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -54,6 +54,10 @@ CLEAR = 0.985  # agreement of halves from which clusters are clear ...
 TIGHT = 0.05  # ... if the mean squared distance to their centres is no more than this
 NEARLY = 0.97  # of the best agreement, for vectors without texts
 RANGE = 1.8  # the range is the number divided and multiplied by this
+# Levels: the nearest of the three is within a factor of 1.75 of the number of classes on all
+# development sets, each left out of the fit (``coterie-bench fit-number``).
+BROAD, FINE = 3, 4  # the medium number is divided and multiplied by this
+FINEST = 500  # clusters
 SPLITS = 2  # pairs of halves, for vectors without texts
 
 
@@ -76,6 +80,9 @@ class Choice:
         chance; ``spread``, the mean squared distance of a text to the centre of its cluster.
     reason : str
         One sentence.
+    levels : dict of str to int
+        Clusters of the levels "broad", "medium" and "fine"; those that would be the same, or have
+        too few texts, are left out.
     """
 
     n_clusters: int
@@ -83,6 +90,7 @@ class Choice:
     high: int
     curve: list[dict[str, Any]]
     reason: str
+    levels: dict[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for manifests."""
@@ -135,7 +143,7 @@ def choose_n_clusters(  # noqa: PLR0913 - two are one
     progress = progress or Progress()
     if kind == "precomputed":
         curve = _curve(lambda k: vectors, numbers_to_try(largest), drawn, SPLITS, progress)
-        return _described(most_of_the_best(curve), curve, largest)
+        return _described(most_of_the_best(curve), curve, largest, n)
     smoothed = _Smoothed(vectors)
     coefficients = LEXICAL_COEFFICIENTS if kind == "lexical" else COEFFICIENTS
     estimate = round(expected_number(smoothed.dimension(), n, coefficients))
@@ -148,7 +156,7 @@ def choose_n_clusters(  # noqa: PLR0913 - two are one
     clear = [r for r in curve if r["agreement"] >= CLEAR and r["spread"] <= TIGHT]
     if clear:
         estimate = max(clear, key=lambda row: (row["agreement"], row["n_clusters"]))["n_clusters"]
-    return _described(estimate, curve, largest)
+    return _described(estimate, curve, largest, n)
 
 
 def _between_the_best(curve: list[dict[str, Any]]) -> list[int]:
@@ -225,7 +233,27 @@ def most_of_the_best(curve: list[dict[str, Any]]) -> int:
     return max(int(row["n_clusters"]) for row in good)
 
 
-def _described(k: int, curve: list[dict[str, Any]], largest: int) -> Choice:
+def find_levels(medium: int, largest: int) -> dict[str, int]:
+    """Clusters of the three levels, if the medium one has so many, and ``largest`` is possible.
+
+    Examples
+    --------
+    >>> find_levels(27, 400), find_levels(2, 5)
+    ({'broad': 9, 'medium': 27, 'fine': 108}, {'medium': 2, 'fine': 5})
+    """
+    found = {
+        "broad": max(2, round(medium / BROAD)),
+        "medium": medium,
+        "fine": min(FINE * medium, largest, FINEST),
+    }
+    if found["fine"] <= medium:
+        del found["fine"]
+    if found["broad"] >= medium:
+        del found["broad"]
+    return found
+
+
+def _described(k: int, curve: list[dict[str, Any]], largest: int, n: int) -> Choice:
     """The choice, with a range around it and a sentence."""
     stability = next(row["stability"] for row in curve if row["n_clusters"] == k)
     low, high = max(1, round(k / RANGE)), min(round(k * RANGE), max(largest, k))
@@ -233,7 +261,7 @@ def _described(k: int, curve: list[dict[str, Any]], largest: int) -> Choice:
         f"{k} clusters: {100 * stability:.0f}% of the texts keep their cluster when half of "
         f"the data is left out. A range to consider: {low} to {high}."
     )
-    return Choice(k, low, high, curve, reason)
+    return Choice(k, low, high, curve, reason, find_levels(k, n // TEXTS_PER_CLUSTER))
 
 
 def _prepare(

@@ -47,6 +47,7 @@ from coterie.run_files import (
 )
 from coterie.run_history import append_log, change_run, last_change
 from coterie.summary import measure, summarise
+from coterie.tree import Tree
 
 OWN = {"cluster", "name", "confidence", "margin"}  # result columns that every run has
 
@@ -67,6 +68,8 @@ class Clustering:
     clusters : list of Cluster
     hierarchy : Hierarchy or None
         The coarser levels and which cluster lies where.
+    tree : Tree or None
+        The merge tree that the clusters are a cut of, if the run found their number itself.
     map : dict or None
         Where texts are on the map.
     fitted : TextClusterer or None
@@ -80,6 +83,7 @@ class Clustering:
     table: pa.Table
     clusters: list[Cluster]
     hierarchy: Hierarchy | None = None
+    tree: Tree | None = None
     map: dict[str, Any] | None = None
     fitted: TextClusterer | None = None
     version: str = ""
@@ -89,6 +93,8 @@ class Clustering:
         missing = [*needed - {*self.table.column_names}, *OWN - self.own.keys()]
         if self.marks and "outlier" not in self.own:
             missing.append("outlier")
+        if self.tree is not None and self.tree.column not in self.own:
+            missing.append(self.tree.column)
         if missing:
             raise DataError(f"{self.folder}: assignments.csv has no column {missing[0]!r}.")
 
@@ -163,6 +169,14 @@ class Clustering:
         return found
 
     @cached_property
+    def finest(self) -> Ints:
+        """The finest cluster of each row in the merge tree; -1 for rows without a text."""
+        if self.tree is None or self.tree.column == "cluster":
+            return self.nearest
+        column = self.table[self.own[self.tree.column]]
+        return np.array(column.fill_null(-1).to_numpy(), dtype=np.int64)
+
+    @cached_property
     def model(self) -> TextClusterer:
         """The fitted estimator."""
         from coterie.methods import load
@@ -183,6 +197,8 @@ class Clustering:
     def next_id(self) -> int:
         """The lowest number that no cluster ever had."""
         highest = max(int(self.nearest.max(initial=-1)), self.config["n_clusters"] - 1)
+        if self.tree is not None:
+            highest = max(highest, self.tree.highest)
         return int(self.facts.get("editing", {}).get("next_id", highest + 1))
 
     def column(self, name: str) -> list[Any]:
@@ -285,18 +301,26 @@ def renamed(
         The same for descriptions and quotes of clusters.
     """
     clusters = as_said(rename_clusters(run.clusters, names), said)
-    called, hierarchy = {c.id: c.name for c in clusters}, run.hierarchy
-    if hierarchy is not None:
+    called, hierarchy, tree = {c.id: c.name for c in clusters}, run.hierarchy, run.tree
+    if tree is not None:
+        given = [group for level in levels for group in level.values()]
+        tree = tree.described(given).described(clusters)
+        hierarchy = tree.above()
+        clusters = hierarchy.parented(clusters)
+        tree = tree.described(clusters)
+    elif hierarchy is not None:
         hierarchy = rename_levels(hierarchy, run.names, called, levels)
         clusters = hierarchy.parented(clusters)
     if clusters == run.clusters and hierarchy == run.hierarchy:
         return run
     pairs = zip(run.labels.tolist(), run.column(run.own["name"]), strict=True)
     fresh: dict[str, list[Any]] = {"name": [called.get(i, old) for i, old in pairs]}
-    if hierarchy is not None:
+    if tree is not None:
+        fresh |= tree.columns(run.finest, run.labels.tolist(), fresh["name"])
+    elif hierarchy is not None:
         fresh |= hierarchy.columns(run.labels, fresh["name"])
     table = replace_columns(run.table, fresh)
-    return replace(run, clusters=clusters, hierarchy=hierarchy, table=table)
+    return replace(run, clusters=clusters, hierarchy=hierarchy, tree=tree, table=table)
 
 
 def as_said(clusters: Sequence[Cluster], said: Mapping[int, Cluster]) -> list[Cluster]:
@@ -321,6 +345,7 @@ def read(folder: Path) -> Clustering:
             files.cells,
             files.clusters,
             files.hierarchy,
+            files.tree,
             files.map,
             version=files.version,
         )
@@ -418,8 +443,8 @@ def write(
         write_rows(folder / "assignments.csv", after.table, {})
         if "split" in after.facts:
             write_sentence_rows(folder, after.facts["split"], after.text_column)
-    if is_new("clusters") or is_new("hierarchy"):
-        write_clusters(folder, after.clusters, after.hierarchy)
+    if is_new("clusters") or is_new("hierarchy") or is_new("tree"):
+        write_clusters(folder, after.clusters, after.hierarchy, after.tree)
     if after.map is not None and is_new("map"):
         write_map(folder, after.map)
     facts = {**after.facts}
@@ -435,10 +460,18 @@ def write(
     return facts
 
 
-def write_clusters(folder: Path, clusters: Sequence[Cluster], hierarchy: Hierarchy | None) -> None:
-    """Write ``clusters.json`` and, where there are coarser levels, ``levels.json``."""
-    write_json(folder / "clusters.json", [cluster.to_dict() for cluster in clusters])
-    if hierarchy is not None:
+def write_clusters(
+    folder: Path,
+    clusters: Sequence[Cluster],
+    hierarchy: Hierarchy | None,
+    tree: Tree | None = None,
+) -> None:
+    """Write ``clusters.json``, with the merge tree if there is one, or else ``levels.json``."""
+    saved: dict[str, Any] = {"clusters": [cluster.to_dict() for cluster in clusters]}
+    if tree is not None:
+        saved["tree"] = tree.to_dict(cluster.id for cluster in clusters)
+    write_json(folder / "clusters.json", saved)
+    if tree is None and hierarchy is not None:
         write_json(folder / "levels.json", hierarchy.to_dict())
 
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from coterie.description.describe import DescribeOptions
 
-LEVEL_COLUMN = re.compile(r"(level_\d+|theme)(_name)?")  # of the table
+LEVEL_COLUMN = re.compile(r"(level_\d+|theme|broad|medium|fine)(_name)?")  # of the table
 READABLE = 10  # clusters that need no themes above them
 FEWEST_THEMES, MOST_THEMES = 3, 12
 REACH = 1.5  # factor by which the number of themes may differ from the square root of clusters
@@ -228,17 +228,22 @@ class Hierarchy:
         For each of them, where the clusters of the clustering belong.
     themes : bool
         Whether the one level are broad themes; there may be none.
+    called : tuple of str
+        Names of the levels of a merge tree.
     """
 
     levels: list[list[Cluster]]
     above: list[dict[int, int]]
     themes: bool = False
+    called: tuple[str, ...] = ()
 
     def column_names(self) -> list[str]:
         """Columns with the numbers of the levels, coarse to fine; names end with ``_name``.
 
         That of the clustering itself is the last one, except beside themes.
         """
+        if self.called:
+            return list(self.called)
         if self.themes:
             return ["theme"] * len(self.levels)
         return [f"level_{number}" for number in range(1, len(self.levels) + 2)]

@@ -54,6 +54,7 @@ from coterie.corpus.write import bare_name, result_kind
 from coterie.description import Cluster
 from coterie.errors import DataError
 from coterie.hierarchy import Hierarchy
+from coterie.tree import Tree, TreeRows
 
 MANIFEST = "manifest.json"
 NO_CLUSTER = "(no text)"  # the name of the cluster of a row without a text
@@ -195,6 +196,16 @@ MANIFEST_SHAPE: dict[str, Any] = {
     ],
 }
 CLUSTER_SHAPE = shape_of(Cluster)
+CLUSTERS_SHAPE = {
+    "clusters": [CLUSTER_SHAPE],
+    "tree?": {
+        "levels": {str: Count},
+        "at": Count,
+        "leaves": [ClusterId],
+        "merges": [Row(ClusterId, ClusterId, ClusterId)],
+        "nodes": [CLUSTER_SHAPE],
+    },
+}
 LEVELS_SHAPE = {
     "themes?": bool,
     "levels": [{"of_cluster": {int: Label}, "clusters": [CLUSTER_SHAPE]}],
@@ -238,14 +249,47 @@ def read_status(folder: Path) -> dict[str, Any] | None:
 
 def read_clusters(folder: Path) -> list[Cluster]:
     """The described clusters of a run."""
+    return _read_clusters(folder)[0]
+
+
+def read_tree(folder: Path) -> Tree | None:
+    """The merge tree of a run; None where it has none."""
+    return _read_clusters(folder)[1]
+
+
+def _read_clusters(folder: Path) -> tuple[list[Cluster], Tree | None]:
     path = inside(folder, "clusters.json")
-    saved = check_shape(read_json(path, LARGE), [CLUSTER_SHAPE], str(path))
-    _check_ids((c["id"] for c in saved), str(path))
-    return [Cluster.from_dict(cluster) for cluster in saved]
+    saved = read_json(path, LARGE)
+    if isinstance(saved, list):  # of an earlier version
+        saved = {"clusters": saved}
+    check_shape(saved, CLUSTERS_SHAPE, str(path))
+    _check_ids((c["id"] for c in saved["clusters"]), str(path))
+    clusters = [Cluster.from_dict(cluster) for cluster in saved["clusters"]]
+    if "tree" not in saved:
+        return clusters, None
+    _check_tree(saved["tree"], str(path))
+    return clusters, Tree.from_dict(saved["tree"], clusters)
+
+
+def _check_tree(saved: Mapping[str, Any], where: str) -> None:
+    """Refuse a tree in which a cluster is missing, occurs twice, or holds itself."""
+    loose = _check_ids(saved["leaves"], where)
+    known = set(loose)
+    for union, one, other in saved["merges"]:
+        if union in known or one == other or not {one, other} <= loose:
+            raise DataError(f"{where} is damaged: the tree cannot merge {one} and {other}.")
+        known.add(union)
+        loose = loose - {one, other} | {union}
+    described = _check_ids((node["id"] for node in saved["nodes"]), where)
+    levels = [*saved["levels"].values(), saved["at"]]
+    if len(loose) != 1 or described - known or not all(1 <= n <= len(known) for n in levels):
+        raise DataError(f"{where} is damaged: its tree has other clusters than it describes.")
 
 
 def read_levels(folder: Path) -> Hierarchy | None:
     """The coarser levels of a run; None where it has none."""
+    if (tree := read_tree(folder) if (folder / "clusters.json").exists() else None) is not None:
+        return tree.above()
     path = inside(folder, "levels.json")
     if not path.exists():
         return None
@@ -295,6 +339,11 @@ class RunFiles:
     def hierarchy(self) -> Hierarchy | None:
         """The coarser levels and which cluster lies where; None where there are none."""
         return one_state([self.folder], lambda: read_levels(self.folder))
+
+    @cached_property
+    def tree(self) -> Tree | None:
+        """The merge tree that the clusters are a cut of; None where there is none."""
+        return one_state([self.folder], lambda: read_tree(self.folder))
 
     @cached_property
     def map(self) -> dict[str, Any] | None:
@@ -456,7 +505,7 @@ def result_columns(
     names: Sequence[str | None],
     scores: Floats,
     outliers: Bools | None = None,
-    hierarchy: Hierarchy | None = None,
+    hierarchy: Hierarchy | TreeRows | None = None,
 ) -> dict[str, list[Any]]:
     """The columns that coterie adds to the input's own.
 
@@ -471,7 +520,8 @@ def result_columns(
         Outlier scores; not a number for rows without a text.
     outliers : ndarray of shape (n,), optional
         None where no text may be one: then there is no column ``nearest_cluster``.
-    hierarchy : Hierarchy, optional
+    hierarchy : Hierarchy or TreeRows, optional
+        Other levels.
     """
     order, rows = np.argsort(-probabilities, axis=1, kind="stable"), np.arange(len(labels))
     best = margin = probabilities[rows, order[:, 0]]

@@ -64,7 +64,8 @@ def summarise(
     out += _about_fit(facts)
     if hierarchy is not None and hierarchy.themes and hierarchy.levels:
         k, n = len(hierarchy.above[0]), len(hierarchy.levels[0])
-        out.append(f"The {k} clusters form {n} broad themes (column theme_name).")
+        column = hierarchy.column_names()[0]
+        out.append(f"The {k} clusters form {n} broad themes (column {column}_name).")
     if "fit_sample" in facts and "different_texts" in facts["data"]:
         out.append(
             f"{facts['fit_sample']:,} of the {facts['data']['different_texts']:,} different texts "

@@ -14,16 +14,28 @@ clearly more neighbours together at the numbers of clusters around the medium le
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
 
-from coterie._types import Ints
+from coterie._random import some_rows
+from coterie._types import Floats, Ints
 from coterie._validation import whole_number
+from coterie.blocks.graph import modularity
+from coterie.blocks.linkage import MatrixSpace, chain
+from coterie.choose import find_levels
+from coterie.consensus import COMPARED, UNEQUAL, neighborhood
 from coterie.description import Cluster
 from coterie.errors import UsageError
+from coterie.hierarchy import Hierarchy
+from coterie.metrics import cluster_means
+from coterie.neighbors import unit_rows
+
+MERGED = 10_000  # texts whose vectors are smoothed; more change the means by little
+AROUND = 1.0, math.sqrt(2), 2.0  # numbers of clusters, by the medium one, at which trees compare
 
 Merge = tuple[int, int, int]  # number of the union, then those of its two parts
 
@@ -39,13 +51,16 @@ class Tree:
     merges : tuple of (int, int, int)
         Number of the union and of its two parts, nearest parts first; one fewer than leaves.
     levels : mapping of str to int
-        Number of clusters of each named cut: "broad", "medium", "fine".
+        Number of clusters of each named cut, coarse to fine; the last has all leaves.
+    at : int
+        Clusters of the cut that the run shows.
     nodes : mapping of int to Cluster
         Descriptions of all clusters but the one that holds all texts.
 
     Examples
     --------
-    >>> tree = Tree((0, 2, 3, 4), ((1, 3, 4), (5, 0, 2), (6, 5, 1)), {"broad": 2, "medium": 3})
+    >>> levels = {"broad": 2, "medium": 3, "fine": 4}
+    >>> tree = Tree((0, 2, 3, 4), ((1, 3, 4), (5, 0, 2), (6, 5, 1)), levels, 3)
     >>> tree.cut(3)
     {0: 0, 2: 2, 3: 1, 4: 1}
     >>> tree.shown(2), tree.below(5)
@@ -55,12 +70,18 @@ class Tree:
     leaves: tuple[int, ...]
     merges: tuple[Merge, ...]
     levels: Mapping[str, int]
+    at: int
     nodes: Mapping[int, Cluster] = field(default_factory=dict)
 
     @property
     def finest(self) -> int:
         """The largest number of clusters that a cut can have."""
         return len(self.leaves)
+
+    @property
+    def highest(self) -> int:
+        """The highest number of a cluster."""
+        return max([*self.leaves, *self.inside()])
 
     @property
     def names(self) -> dict[int, str]:
@@ -72,6 +93,8 @@ class Tree:
         if isinstance(said, str) and said in self.levels:
             return self.levels[said]
         n = whole_number(str(said)) if isinstance(said, (int, str)) else None
+        if n == self.finest == 1 or n == self.at:  # as after merges by hand
+            return n
         if n is None or not 2 <= n <= self.finest:
             named = ", ".join(f"{name} ({count})" for name, count in self.levels.items())
             raise UsageError(
@@ -81,8 +104,13 @@ class Tree:
             )
         return n
 
-    def cut(self, said: int | str) -> dict[int, int]:
-        """The cluster that each of the finest lies in, in the cut of so many clusters."""
+    def cut(self, said: int | str | None = None) -> dict[int, int]:
+        """The cluster that each of the finest lies in, in the cut of so many clusters.
+
+        Default: the cut that is shown.
+        """
+        if said is None:
+            said = self.at
         above: dict[int, int] = {}
         for union, *parts in self.merges[: self.finest - self.number(said)]:
             above |= dict.fromkeys(parts, union)
@@ -94,9 +122,13 @@ class Tree:
             out[leaf] = top
         return out
 
-    def shown(self, said: int | str) -> list[int]:
-        """Numbers of the clusters of a cut."""
+    def shown(self, said: int | str | None = None) -> list[int]:
+        """Numbers of the clusters of a cut; default: of the one that is shown."""
         return sorted(set(self.cut(said).values()))
+
+    def at_level(self, said: int | str) -> Tree:
+        """The tree that shows another cut."""
+        return replace(self, at=self.number(said))
 
     def inside(self) -> dict[int, tuple[int, int]]:
         """The two parts of each cluster that has any."""
@@ -107,11 +139,146 @@ class Tree:
         parts = self.inside().get(number)
         return [number] if parts is None else sorted(leaf for p in parts for leaf in self.below(p))
 
+    @property
+    def column(self) -> str:
+        """The result column with the finest cluster of each row."""
+        last = list(self.levels)[-1]
+        return "cluster" if self.at == self.finest else last
+
+    def sizes(self, leaves: Mapping[int, int]) -> dict[int, int]:
+        """Texts of every cluster, from those of the finest."""
+        out = {leaf: leaves.get(leaf, 0) for leaf in self.leaves}
+        for union, one, other in self.merges:
+            out[union] = out[one] + out[other]
+        return out
+
+    def described(self, clusters: Iterable[Cluster]) -> Tree:
+        """The tree with other descriptions of some clusters."""
+        return replace(self, nodes={**self.nodes, **{c.id: c for c in clusters}})
+
+    def renamed(self, names: Mapping[int, str | None]) -> Tree:
+        """The tree with other names of some clusters."""
+        called = {i: replace(c, name=names.get(i) or c.name) for i, c in self.nodes.items()}
+        return replace(self, nodes=called)
+
+    def above(self) -> Hierarchy:
+        """The named levels that are coarser than what is shown."""
+        coarser = [name for name, n in self.levels.items() if n < self.at]
+        shown, levels, above = self.cut(), [], []
+        for name in coarser:
+            here = self.cut(name)
+            above.append({shown[leaf]: group for leaf, group in here.items()})
+            levels.append([self.nodes[i] for i in self.shown(name) if i in self.nodes])
+        for i in range(1, len(levels)):
+            parents = {group: above[i - 1][cluster] for cluster, group in above[i].items()}
+            levels[i] = [
+                replace(c, parent=parents[c.id], parent_name=self.nodes[parents[c.id]].name)
+                for c in levels[i]
+            ]
+        return Hierarchy(levels, above, themes=coarser == ["broad"], called=tuple(coarser))
+
+    def columns(
+        self, finest: Ints, labels: Sequence[int], names: Sequence[str]
+    ) -> dict[str, list[Any]]:
+        """Columns with number and name of each row's cluster on the levels that are not shown.
+
+        Parameters
+        ----------
+        finest : ndarray of shape (n,)
+            The finest cluster of each row, -1 for none.
+        labels : sequence of int
+            The cluster that is shown, -1 for outliers and rows without a text.
+        names : sequence of str
+            Its name. An outlier keeps that on all levels; its number on the finest level is that
+            of the nearest cluster, from which other cuts are made.
+        """
+        out: dict[str, list[Any]] = {}
+        last, called = list(self.levels)[-1], self.names
+        for level, n in self.levels.items():
+            if n == self.at:
+                continue
+            cut = {**self.cut(level), -1: -1}
+            places = [cut[leaf] for leaf in finest.tolist()]
+            rows = list(zip(places, labels, names, strict=True))
+            out[level] = places if level == last else [p if i >= 0 else -1 for p, i, _ in rows]
+            out[f"{level}_name"] = [called.get(p, name) if i >= 0 else name for p, i, name in rows]
+        return out
+
+    # Edits by a person. What is shown stays a cut: merges are put where it needs them. -----------
+
+    def joined(self, clusters: Sequence[int]) -> Tree:
+        """The tree in which clusters that are shown are one, the first, which no cut divides."""
+        into, *others = clusters
+        gone = {node for cluster in clusters for node in self._nodes_of(cluster)}
+        now: dict[int, int | None] = {**dict.fromkeys(gone), into: into}
+        merges = []
+        for union, one, other in self.merges:
+            if union in gone:
+                continue
+            parts = [
+                part for part in (now.get(one, one), now.get(other, other)) if part is not None
+            ]
+            now[union] = parts[0] if len(parts) == 1 else union if parts else None
+            if len(parts) == 2:
+                merges.append((union, *parts))
+        leaves = (*(leaf for leaf in self.leaves if leaf not in gone), into)
+        return self._changed(leaves, merges, self.at - len(others))
+
+    def divided(self, cluster: int, into: Sequence[int], free: Iterator[int]) -> Tree:
+        """The tree in which a cluster that is shown has these parts, of which none is in it yet.
+
+        The first part has the number of the cluster; unions get free numbers.
+        """
+        tree = self if cluster in self.leaves else self.joined([cluster])
+        done = tree.finest - tree.at
+        union, merges = cluster, list[tuple[int, ...]](tree.merges[:done])
+        for part in into[1:]:
+            merges.append((number := next(free), union, part))
+            union = number
+        for whole, *parts in tree.merges[done:]:
+            merges.append((whole, *(union if part == cluster else part for part in parts)))
+        return tree._changed((*tree.leaves, *into[1:]), merges, tree.at + len(into) - 1)
+
+    def opened(self, cluster: int, n: int) -> tuple[Tree, list[int]] | None:
+        """The tree that shows ``n`` parts in the place of a cluster; None if it has fewer."""
+        inside, parts = self.inside(), [cluster]
+        order = {union: i for i, (union, _, _) in enumerate(self.merges)}
+        while len(parts) < n:
+            last = max(parts, key=lambda part: order.get(part, -1))
+            if last not in inside:
+                return None
+            parts = [part for part in parts if part != last] + [*inside[last]]
+        below = {node for part in parts for node in self._nodes_of(part)}
+        taken = {*self._nodes_of(cluster)} - below
+        done = self.finest - self.at
+        kept = [merge for merge in self.merges[:done] if merge[0] not in taken]
+        back = [merge for merge in self.merges[:done] if merge[0] in taken]
+        merges = [*kept, *back, *self.merges[done:]]
+        return self._changed(self.leaves, merges, self.at + n - 1), sorted(parts)
+
+    def _nodes_of(self, cluster: int) -> list[int]:
+        """A cluster and all that are inside it."""
+        inside, out = self.inside(), [cluster]
+        for node in out:
+            out.extend(inside.get(node, ()))
+        return out
+
+    def _changed(self, leaves: Sequence[int], merges: Sequence[tuple[int, ...]], at: int) -> Tree:
+        """The tree with other merges; levels that it has no clusters for are left out."""
+        last = list(self.levels)[-1]
+        levels = {name: n for name, n in self.levels.items() if n < len(leaves)}
+        levels[last] = len(leaves)
+        known = {*leaves, *(merge[0] for merge in merges)}
+        nodes = {i: node for i, node in self.nodes.items() if i in known}
+        pairs = tuple((union, one, other) for union, one, other in merges)
+        return Tree(tuple(sorted(leaves)), pairs, levels, at, nodes)
+
     def to_dict(self, shown: Iterable[int]) -> dict[str, Any]:
         """Plain values for JSON; clusters that are shown are described elsewhere."""
         left = set(shown)
         return {
             "levels": dict(self.levels),
+            "at": self.at,
             "leaves": list(self.leaves),
             "merges": [list(merge) for merge in self.merges],
             "nodes": [node.to_dict() for i, node in self.nodes.items() if i not in left],
@@ -122,12 +289,117 @@ class Tree:
         """What :meth:`to_dict` gave, with the clusters that are shown."""
         nodes = [*shown, *(Cluster.from_dict(node) for node in saved["nodes"])]
         merges = tuple((union, one, other) for union, one, other in saved["merges"])
-        tree = cls(tuple(saved["leaves"]), merges, dict(saved["levels"]))
+        tree = cls(tuple(saved["leaves"]), merges, dict(saved["levels"]), saved["at"])
         known = {union for union, _, _ in merges} | set(tree.leaves)
         return replace(tree, nodes={node.id: node for node in nodes if node.id in known})
 
 
-def numbered(merges: Sequence[tuple[int, int]], sizes: Ints, medium: int) -> Tree:
+def need_tree(tree: Tree | None) -> Tree:
+    """The tree of a run; an error if it has none."""
+    if tree is None:
+        raise UsageError(
+            "this run has no merge tree, so it has no other levels: its number of clusters was "
+            "given, or an earlier version wrote it. Run coterie cluster without `n_clusters`.",
+            code="cut.no_tree",
+        )
+    return tree
+
+
+def grow(
+    vectors: Floats,
+    labels: Ints,
+    medium: int,
+    seed: int,
+    numbers: Sequence[int] | None = None,
+    first: int = 0,
+) -> Tree:
+    """Merge the clusters of a fine clustering, two at a time, down to one.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, d)
+        Of different texts.
+    labels : ndarray of shape (n,)
+        Their clusters, from 0 on.
+    medium : int
+        Clusters of the medium level, at most as many as there are.
+    seed : int
+        Draws the texts that are smoothed, where there are more than 10,000.
+    numbers : sequence of int, optional
+        Numbers of the clusters to keep, if none is finer than the medium level.
+    first : int, default=0
+        Numbers of other clusters begin here, at least.
+
+    Returns
+    -------
+    Tree
+        Without descriptions. ``leaves`` has the number of each cluster, in the order of labels.
+    """
+    k = int(labels.max()) + 1 if numbers is None else len(numbers)
+    rows = some_rows(len(vectors), MERGED, seed, "tree")
+    rows = np.union1d(rows, np.unique(labels, return_index=True)[1])  # some of every cluster
+    near = neighborhood(vectors[rows], medium)
+    means = cluster_means(near.smoothed(weighted=True), labels[rows], k)[0].astype(np.float32)
+    sizes = np.maximum(np.bincount(labels, minlength=k), 1)
+    ward = MatrixSpace(means - means.mean(axis=0), sizes.astype(np.float64), "ward")
+    merges = merge_order(chain(ward, k), k)
+    average = MatrixSpace(unit_rows(means), np.ones(k), "average")
+    others = merge_order(chain(average, k), k)
+    graph = near.near[:, 1 : COMPARED + 1]
+    if unequal(merges, others, labels[rows], graph, medium):
+        merges = others
+    return numbered(merges, sizes, medium, numbers, first)
+
+
+def unequal(
+    ward: Sequence[tuple[int, int]],
+    average: Sequence[tuple[int, int]],
+    labels: Ints,
+    near: Ints,
+    medium: int,
+) -> bool:
+    """Whether average linkage keeps clearly more neighbours together than Ward's rule.
+
+    Compared are the means, over cuts of the medium number of clusters and somewhat more, of what
+    the modularity of one lacks to 1, by what that of the other lacks; see
+    :func:`coterie.consensus.by_sizes`.
+    """
+    k = len(ward) + 1
+    ratios = []
+    for factor in AROUND:
+        n = min(round(factor * medium), k)
+        lacks = [1 - modularity(_places(m, k, n)[labels], near) for m in (average, ward)]
+        ratios.append(lacks[0] / max(lacks[1], 1e-9))
+    return bool(near.shape[1] and np.mean(ratios) < UNEQUAL)
+
+
+def _places(merges: Sequence[tuple[int, int]], k: int, n: int) -> Ints:
+    """The cluster of each of ``k`` places in the cut of ``n``, from 0 on."""
+    top = np.arange(2 * k - 1)
+    for i in reversed(range(k - n)):  # the last first: parts take over where their union lies
+        top[list(merges[i])] = top[k + i]
+    return np.unique(top[:k], return_inverse=True)[1].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class TreeRows:
+    """A tree with the finest cluster of each row of a table."""
+
+    tree: Tree
+    finest: Ints
+
+    def columns(self, labels: Sequence[int], names: Sequence[str]) -> dict[str, list[Any]]:
+        """As :meth:`Tree.columns`."""
+        return self.tree.columns(self.finest, labels, names)
+
+
+def numbered(
+    merges: Sequence[tuple[int, int]],
+    sizes: Ints,
+    medium: int,
+    numbers: Sequence[int] | None = None,
+    first: int = 0,
+) -> Tree:
     """The tree of merges of places ``0`` to ``k - 1``, with numbers for people.
 
     The clusters of the medium cut are 0, 1, 2 and so on, the largest first, whatever lies above or
@@ -141,6 +413,10 @@ def numbered(merges: Sequence[tuple[int, int]], sizes: Ints, medium: int) -> Tre
         Texts of each.
     medium : int
         Clusters of the medium cut.
+    numbers : sequence of int, optional
+        Those of the places, to keep where the medium cut is the finest.
+    first : int, default=0
+        Other numbers begin here, at least.
 
     Returns
     -------
@@ -150,8 +426,8 @@ def numbered(merges: Sequence[tuple[int, int]], sizes: Ints, medium: int) -> Tre
     Examples
     --------
     >>> tree = numbered([(0, 1), (3, 2)], np.array([1, 2, 9]), 2)
-    >>> tree.leaves, tree.merges
-    ((4, 3, 0), ((1, 4, 3), (2, 1, 0)))
+    >>> tree.leaves, tree.merges, tree.levels
+    ((4, 3, 0), ((1, 4, 3), (2, 1, 0)), {'medium': 2, 'fine': 3})
     """
     k = len(sizes)
     total = [*map(int, sizes)]
@@ -164,11 +440,15 @@ def numbered(merges: Sequence[tuple[int, int]], sizes: Ints, medium: int) -> Tre
     order += range(k + done, k + len(merges))
     for one, other in reversed(merges[:done]):
         order += sorted((one, other), key=lambda place: (-total[place], place))
-    number = {place: i for i, place in enumerate(order)}
+    number = {place: first + i for i, place in enumerate(order)}
+    if numbers is not None:
+        free = count(max([first, *(i + 1 for i in numbers)]))
+        number = dict(enumerate(numbers)) | {place: next(free) for place in order[k:]}
     named = tuple(
         (number[k + i], number[one], number[other]) for i, (one, other) in enumerate(merges)
     )
-    return Tree(tuple(number[place] for place in range(k)), named, {"medium": medium})
+    levels = find_levels(medium, k) | ({"fine": k} if k > medium else {})
+    return Tree(tuple(number[place] for place in range(k)), named, levels, medium)
 
 
 def merge_order(found: Sequence[tuple[float, int, int]], k: int) -> list[tuple[int, int]]:

@@ -60,7 +60,7 @@ def test_every_cut_is_in_the_file_and_nothing_in_it_acts() -> None:
     embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
     assert embedded is not None and page.count("<script") == 2
     cuts = json.loads(embedded[1])["cuts"]
-    packed = Tree(tuple(cuts["leaves"]), tuple(map(tuple, cuts["merges"])), cuts["levels"])
+    packed = Tree(tuple(cuts["leaves"]), tuple(map(tuple, cuts["merges"])), cuts["levels"], 2)
     assert data.tree is not None and cuts["shown"] == 4
     for n in range(2, data.tree.finest + 1):
         assert packed.cut(n) == data.tree.cut(n)

@@ -14,18 +14,21 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from coterie._trust import Count, check_shape
-from coterie._types import Array, Arrays, Bools, Floats, Json
+from coterie._trust import Count, Real, Row, check_shape
+from coterie._types import Array, Arrays, Bools, Floats, Ints, Json
 from coterie.base.inputs import Inputs
-from coterie.blocks.assign import Assigner, CenterAssigner, make_assigner
+from coterie.blocks.assign import Assigner, CenterAssigner, make_assigner, probabilities
 from coterie.errors import DataError
 
+CALIBRATED = 2_000  # rows that the sharpness is found on
 EDGE = 1e-3  # lead of a text's own cluster, in logits, where an edit would change it
 FLOOR = -700.0  # exp of it is still a number: clusters in use stay ahead of those retired
 SHAPE = {
     "inner": {"kind": str},
     "place": [Count],
     "extra": [Count],
+    "cut?": [Row(Count, Count)],
+    "sharpness?": Real,
     "steps": [
         ({"merge": [Count], "into": Count}, {"split": Count, "into": [Count], "scale": float})
     ],
@@ -35,7 +38,7 @@ SURE = 1e-9  # what a corrected text leaves to the other clusters, in the order 
 
 @dataclass(frozen=True)
 class Merge:
-    """All clusters of ``clusters`` become ``into``, which is one of them."""
+    """All clusters of ``clusters`` become ``into``: one of them, or a number of its own."""
 
     clusters: tuple[int, ...]
     into: int
@@ -55,7 +58,7 @@ Step = Merge | Split
 
 @dataclass(frozen=True)
 class EditedAssigner:
-    """Another assigner with its clusters renumbered, merged and split.
+    """Another assigner with its clusters renumbered, merged, split, and cut from a tree.
 
     The logits have a column for every number up to the highest; those of numbers that no cluster
     has (any more) are minus infinity, so that the column of a cluster is always its number.
@@ -69,6 +72,11 @@ class EditedAssigner:
         In the order in which they were made.
     extra : tuple of int
         Clusters that only corrections lead to.
+    cut : mapping of int to int
+        Of a run with a merge tree: the cluster that each of the finest is shown in. A text is in
+        the cluster that holds its finest one, which has the sum of their probabilities.
+    sharpness : float
+        Factor of the inner logits.
     """
 
     kind: ClassVar[str] = "edited"
@@ -76,10 +84,17 @@ class EditedAssigner:
     place: tuple[int, ...]
     steps: tuple[Step, ...] = ()
     extra: tuple[int, ...] = field(default=())
+    cut: Mapping[int, int] = field(default_factory=dict)
+    sharpness: float = 1.0
 
     @property
     def clusters(self) -> list[int]:
         """Numbers of the clusters in use."""
+        return sorted(set(self.cut.values())) if self.cut else self.leaves
+
+    @property
+    def leaves(self) -> list[int]:
+        """Numbers of the clusters before the cut: the finest ones."""
         alive = {*self.place, *self.extra}
         for step in self.steps:
             alive -= set(step.clusters) if isinstance(step, Merge) else {step.cluster}
@@ -88,7 +103,11 @@ class EditedAssigner:
 
     @property
     def width(self) -> int:
-        """Columns of the logits: one more than the highest number ever used."""
+        """Columns of the logits: one more than the highest number in use."""
+        return max(self.cut.values()) + 1 if self.cut else self._finest_width
+
+    @property
+    def _finest_width(self) -> int:
         used = [*self.place, *self.extra]
         for step in self.steps:
             used += [step.into] if isinstance(step, Merge) else step.into
@@ -98,6 +117,8 @@ class EditedAssigner:
     def untouched(self) -> dict[int, int]:
         """Clusters that no step has changed, and the columns of the inner assigner they are."""
         out = {cluster: column for column, cluster in enumerate(self.place)}
+        if self.cut:
+            out = {cluster: out[cluster] for cluster in out.keys() & self.cut.values()}
         for step in self.steps:
             for cluster in step.clusters if isinstance(step, Merge) else (step.cluster,):
                 out.pop(cluster, None)
@@ -109,17 +130,38 @@ class EditedAssigner:
 
     def logits(self, vectors: Floats) -> Floats:
         """Log probabilities of every number; minus infinity for those no cluster has."""
-        out = np.full((len(vectors), self.width), -np.inf)
-        out[:, list(self.place)] = _log_softmax(self.inner.logits(vectors))
+        finest = self.finest_logits(vectors)
+        return _shown(finest, self.cut) if self.cut else finest
+
+    def finest_logits(self, vectors: Floats) -> Floats:
+        """The same before the cut, for the finest clusters."""
+        out = np.full((len(vectors), self._finest_width), -np.inf)
+        out[:, list(self.place)] = _log_softmax(self.sharpness * self.inner.logits(vectors))
         out[:, list(self.extra)] = FLOOR
         for step in self.steps:
             if isinstance(step, Merge):
                 _merge(out, step)
             else:
                 _split(out, step, vectors)
-        alive = self.clusters
+        alive = self.leaves
         out[:, alive] = np.maximum(out[:, alive], FLOOR)
         return out
+
+    def calibrated(self, vectors: Floats, confidence: float) -> EditedAssigner:
+        """The same assigner, with ``confidence`` as the mean top probability of the vectors.
+
+        It is found by bisection on the first 2,000 of them.
+        """
+        low, high, some = 1e-3, 1e3, vectors[:CALIBRATED]
+        confidence = min(confidence, 1 - 1e-3)
+        made = self
+        for _ in range(25):
+            made = replace(self, sharpness=float(np.sqrt(low * high)))
+            if probabilities(made.logits(some)).max(axis=1).mean() < confidence:
+                low = made.sharpness
+            else:
+                high = made.sharpness
+        return made
 
     def arrays(self) -> dict[str, Any]:
         splits = [step for step in self.steps if isinstance(step, Split)]
@@ -140,6 +182,8 @@ class EditedAssigner:
             "place": list(self.place),
             "extra": list(self.extra),
             "steps": steps,
+            **({"cut": sorted(map(list, self.cut.items()))} if self.cut else {}),
+            **({"sharpness": self.sharpness} if self.sharpness != 1 else {}),
         }
 
 
@@ -160,7 +204,10 @@ def restore_assigner(
         steps.append(Split(saved["split"], tuple(saved["into"]), assigner))
     own = {n.removeprefix("inner."): a for n, a in arrays.items() if n.startswith("inner.")}
     inner = make_assigner(own, numbers["inner"], more)
-    made = EditedAssigner(inner, tuple(numbers["place"]), tuple(steps), tuple(numbers["extra"]))
+    cut = {leaf: cluster for leaf, cluster in numbers.get("cut", ())}
+    place, extra = tuple(numbers["place"]), tuple(numbers["extra"])
+    sharpness = float(numbers.get("sharpness", 1.0))
+    made = EditedAssigner(inner, place, tuple(steps), extra, cut, sharpness)
     alive = {*made.place, *made.extra}
     if len(set(made.place)) != len(made.place):
         raise DataError("config.json.rule.place is damaged: it names a cluster twice.")
@@ -173,6 +220,8 @@ def restore_assigner(
                 "config.json.rule.steps is damaged: a step changes a cluster that does not exist."
             )
         alive = alive - before | after
+    if cut and cut.keys() != alive:
+        raise DataError("config.json.rule.cut is damaged: it has other clusters than the model.")
     return made
 
 
@@ -202,6 +251,7 @@ def fingerprint(text: str) -> str:
 class Correctable(Protocol):
     """A model that a person may have corrected."""
 
+    assigner_: Any
     corrections_: dict[str, int]
     corrected_rows_: dict[int, int]
 
@@ -223,13 +273,27 @@ def correct(model: Correctable, values: Array, inputs: Inputs | None = None) -> 
         found = dict(getattr(model, "corrected_rows_", {}))
     else:
         found = _known(inputs, getattr(model, "corrections_", {}))
-    for row, cluster in found.items():
+    shown = getattr(model.assigner_, "cut", {})  # corrections lead to the finest clusters
+    for row, finest in found.items():
+        cluster = shown.get(finest, finest)
         if values.ndim == 1:
             values[row] = cluster
         else:
             values[row] *= SURE
             values[row, cluster] += 1 - SURE
     return values
+
+
+def finest_labels(model: Correctable, vectors: Floats, inputs: Inputs) -> Ints | None:
+    """The finest cluster of each row, -1 without a text; None of a model that shows no cut."""
+    assigner = model.assigner_
+    if not getattr(assigner, "cut", {}):
+        return None
+    found = assigner.finest_logits(vectors).argmax(axis=1)
+    out = np.asarray(inputs.spread(found.astype(np.int64), -1))
+    for row, leaf in _known(inputs, model.corrections_).items():
+        out[row] = leaf
+    return out
 
 
 def _known(inputs: Inputs, corrections: Mapping[str, int]) -> dict[int, int]:
@@ -239,6 +303,26 @@ def _known(inputs: Inputs, corrections: Mapping[str, int]) -> dict[int, int]:
     marks = map(fingerprint, inputs.texts)
     rows = zip(inputs.rows.tolist(), marks, strict=True)
     return {row: corrections[mark] for row, mark in rows if mark in corrections}
+
+
+def _shown(finest: Floats, cut: Mapping[int, int]) -> Floats:
+    """Log probabilities of the clusters of a cut: sums, in which a text's own one leads."""
+    leaves, places = list(cut), np.array(list(cut.values()))
+    numbers, place = np.unique(places, return_inverse=True)
+    parts = finest[:, leaves]
+    own = place[parts.argmax(axis=1)]
+    high = parts.max(axis=1, keepdims=True)
+    belongs = np.zeros((len(leaves), len(numbers)))
+    belongs[np.arange(len(leaves)), place] = 1
+    with np.errstate(divide="ignore"):
+        sums = np.log(np.exp(parts - high) @ belongs) + high
+    rows = np.arange(len(sums))
+    lead = sums[rows, own]
+    sums[rows, own] = -np.inf
+    sums[rows, own] = np.maximum(lead, sums.max(axis=1, initial=-np.inf) + EDGE)
+    out = np.full((len(sums), int(numbers[-1]) + 1), -np.inf)
+    out[:, numbers] = np.maximum(sums, FLOOR)
+    return out
 
 
 def _merge(logits: Floats, step: Merge) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from coterie._trust import Count, read_arrays
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_number
 from coterie.base.core import ClustererCore
-from coterie.base.edited import correct
+from coterie.base.edited import correct, finest_labels
 from coterie.blocks.assign import probabilities
 from coterie.errors import DataError, UsageError
 from coterie.outliers import NeighborIndex, OutlierLimit, fit_neighbor_index, mark_outliers
@@ -41,12 +41,15 @@ class Assessed:
     vectors : ndarray of shape (n, d)
     bound : ndarray of shape (n,)
         Whether a person has said where the text belongs; such a text is no outlier.
+    finest : ndarray of shape (n,), optional
+        The finest cluster of each text, of a model that shows a cut of a merge tree.
     """
 
     probabilities: Floats
     scores: Floats
     vectors: Floats
     bound: Bools
+    finest: Ints | None = field(default=None, kw_only=True)
 
     @property
     def labels(self) -> Ints:
@@ -132,7 +135,9 @@ class OutlierMixin(ClustererCore):
         own = self._outlier_index().scores(vectors) if known else np.full(len(vectors), np.nan)
         scores = inputs.spread(own, np.nan)
         bound = correct(self, np.full(len(p), UNCORRECTED), inputs) != UNCORRECTED
-        return Assessed(p, np.asarray(scores), np.asarray(inputs.spread(vectors, 0.0)), bound)
+        finest = finest_labels(self, vectors, inputs)
+        spread = np.asarray(inputs.spread(vectors, 0.0))
+        return Assessed(p, np.asarray(scores), spread, bound, finest=finest)
 
     def _outlier_index(self) -> NeighborIndex:
         """The nearest-neighbour index of outlier scores, made on first use."""

@@ -185,13 +185,13 @@ def _check_fit(model: OutlierMixin) -> None:
     """Refuse a model whose parts do not fit together, or give no numbers."""
     assigner, k, dim = model.assigner_, model.n_clusters_, model.encoder_.dim
     numbers: Collection[int] = range(k)
-    highest = k - 1
+    finest, highest = numbers, k - 1
     if isinstance(assigner, EditedAssigner):
-        numbers = set(assigner.clusters)
+        numbers, finest = set(assigner.clusters), set(assigner.leaves)
         highest = max(numbers, default=0)
     if not 1 <= k <= MOST_CLUSTERS or len(numbers) != k or highest > max(HIGHEST, 100 * k):
         raise DataError(f"n_clusters={k} and clusters up to {highest} do not fit together.")
-    if strange := [c for c in model.corrections_.values() if c not in numbers]:
+    if strange := [c for c in model.corrections_.values() if c not in finest]:
         raise DataError(f"a correction assigns cluster {strange[0]}, which does not exist.")
     if not 1 <= dim <= WIDEST:
         raise DataError(f"vectors of {dim} numbers are too wide for a model.")

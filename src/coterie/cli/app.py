@@ -20,6 +20,7 @@ VERBS = {
     "cluster": ("cluster", "Cluster the texts of a file."),
     "predict": ("runs", "Assign new texts to the clusters of a run."),
     "update": ("runs", "Add new rows to a run; all old rows stay where they are."),
+    "cut": ("runs", "Show more or fewer clusters of a run."),
     "edit": ("runs", "Merge, split, rename, move and lock the clusters of a run."),
     "name": ("names", "Name the clusters of a run with a language model."),
     "compare": ("analyses", "Compare two clusterings."),

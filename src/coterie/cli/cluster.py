@@ -102,9 +102,10 @@ def cluster(
     """Cluster the texts of a file.
 
     Writes a folder with assignments.csv (your columns, plus cluster, name, confidence, ...),
-    clusters.json, report.html, model/ and manifest.json. More than ten clusters, if their number
-    is estimated, are also grouped into broad themes. "sample" instead of a file means the 997
-    support messages that come with coterie.
+    clusters.json, report.html, model/ and manifest.json. If you give no number of clusters, one is
+    suggested, and there are three levels of them, broad, medium and fine: the page has a slider,
+    and coterie cut shows another number. "sample" instead of a file means the 997 support messages
+    that come with coterie.
 
     Examples:
 

@@ -33,6 +33,11 @@ def predict(
     text_column: str | None = options.TEXT_COLUMN,
     id_column: str | None = options.ID_COLUMN,
     format: str = options.FORMAT,
+    level: str | None = option(
+        None,
+        "Number of clusters to choose from, or broad, medium or fine, if the run found its number "
+        "itself. Default: as the run shows them.",
+    ),
     outlier_limit: float | None = option(
         None,
         "Mark texts with a higher outlier score (0 to 1) as outliers. Default: the limit of the "
@@ -99,6 +104,7 @@ def predict(
     watched = drift or limit is not None
     given: dict[str, Any] = {"text_column": text_column, "id_column": id_column, "resume": resume}
     given |= {"outlier_limit": outlier_limit, "mask": mask, "mask_names": mask_names}
+    given |= {"level": None if level is None else read_number(level)}
     if engine != "local" or workers is not None or is_sharded(file):
         if format not in ("auto", "parquet"):
             raise UsageError(f"--format {format}: many files, and --engine ray, are Parquet only.")
@@ -274,6 +280,36 @@ def edit(
         say("nothing was written (--dry-run)")
     else:
         say(f"\npage  {run / 'report.html'}\nundo  coterie edit {run} --undo")
+
+
+def cut(
+    run: Path = options.RUN,
+    clusters: str = typer.Argument(
+        ..., metavar="CLUSTERS", help="Number of clusters, or broad, medium or fine."
+    ),
+    no_cache: bool = options.NO_CACHE,
+    as_json: bool = options.AS_JSON,
+) -> None:
+    """Show more or fewer clusters of a run.
+
+    A run that was given no number of clusters has made one fine clustering and a tree over it,
+    which merges two clusters at a time. This shows the clusters at another moment of that: table,
+    page and model change together. A cluster that is neither split nor merged keeps its number, its
+    name and what you have edited.
+
+    Examples:
+
+        coterie cut tickets.clusters broad
+        coterie cut tickets.clusters 40
+        coterie edit tickets.clusters --undo
+    """
+    from coterie.cli.cluster import show_run
+    from coterie.runs import Run
+
+    found = Run(run)
+    found.cut(read_number(clusters))
+    show_run(found, as_json=as_json)
+    say(f"undo   coterie edit {run} --undo")
 
 
 def report(

@@ -58,7 +58,7 @@ RESULT_TYPES = {
     "outlier_score": pa.float64(),
     "nearest_cluster": pa.int64(),
 }
-LEVEL_NUMBER = re.compile(r"level_\d+|theme")
+LEVEL_NUMBER = re.compile(r"level_\d+|theme|broad|medium|fine")
 BLOCK = 1 << 20  # bytes read at a time
 
 

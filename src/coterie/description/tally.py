@@ -138,10 +138,13 @@ class Tally:
     kinds : Kinds
     close : float
         A margin below this is a close call.
+    finest : str, default="cluster"
+        Result column with the finest cluster of each row.
     """
 
-    def __init__(self, kinds: Kinds, close: float) -> None:
-        self.kinds, self.close = kinds, close
+    def __init__(self, kinds: Kinds, close: float, finest: str = "cluster") -> None:
+        self.kinds, self.close, self.finest = kinds, close, finest
+        self.leaves: Counter[int] = Counter()  # rows of the finest clusters
         self.rows = self.close_calls = self.outliers = 0
         self.confidence = 0.0  # sum
         self.sizes: Counter[int] = Counter()
@@ -153,6 +156,8 @@ class Tally:
         labels = [int(label) for label in columns["cluster"]]
         self.rows += len(labels)
         self.sizes.update(labels)
+        both = zip(columns[self.finest], labels, strict=True)
+        self.leaves.update(int(leaf) for leaf, label in both if label >= 0)
         self.outliers += sum(value == "yes" for value in columns["outlier"])
         for label, confidence, margin in zip(
             labels, columns["confidence"], columns["margin"], strict=True

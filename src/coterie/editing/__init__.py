@@ -1,6 +1,6 @@
-"""Corrections by hand that last: merge, split, rename, move and lock clusters of a finished run."""
+"""Changes by hand that last: merge, split, rename, move, lock and cut clusters of a run."""
 
-from coterie.editing.edit import Edited, edit, undo
+from coterie.editing.edit import Edited, cut, edit, undo
 from coterie.editing.parse import Edit, read_edits
 
-__all__ = ["Edit", "Edited", "edit", "read_edits", "undo"]
+__all__ = ["Edit", "Edited", "cut", "edit", "read_edits", "undo"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from coterie.clustering import Clustering
 from coterie.corpus.corpus import clean_text
 from coterie.editing.parse import Edit
 from coterie.errors import DataError, counted
+from coterie.tree import Tree
 
 KEYS = ("row", "id", "text", "contains")  # by which rows are named
 
@@ -48,6 +50,9 @@ class Draft:
     described: set[int] = field(default_factory=set)
     # Clusters of texts by their fingerprints
     corrections: dict[str, int] = field(default_factory=dict)
+    # Of a run that shows a cut of a merge tree: the tree, and the finest cluster of each row
+    tree: Tree | None = None
+    finest: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     # What the edits add to the assigner of the model
     steps: list[Step] = field(default_factory=list)
     done: list[str] = field(default_factory=list)  # what was done, in sentences
@@ -63,6 +68,8 @@ class Draft:
     def of(cls, run: Clustering) -> Draft:
         """Of a run; the arrays are copies."""
         earlier = run.facts.get("editing", {})
+        cut = {} if run.tree is None else run.tree.cut()
+        corrections = run.config.get("corrections", {}).items()
         return cls(
             texts=run.texts,
             labels=run.nearest.copy(),
@@ -75,7 +82,9 @@ class Draft:
             named=set(earlier.get("named", [])),
             finished=set(earlier.get("done", [])),
             described={c.id for c in run.clusters if c.description or c.quotes},
-            corrections=dict(run.config.get("corrections", {})),
+            corrections={mark: cut.get(finest, finest) for mark, finest in corrections},
+            tree=run.tree,
+            finest=run.finest.copy(),
             seed=run.seed,
         )
 
@@ -135,6 +144,19 @@ class Draft:
         for mark, cluster in self.corrections.items():
             if cluster in clusters:
                 self.corrections[mark] = now.get(mark, cluster)
+
+    def finest_of(self, row: int) -> int:
+        """The cluster that a correction of a row leads to: in a merge tree, the finest."""
+        return int((self.labels if self.tree is None else self.finest)[row])
+
+    def finest_corrections(self) -> dict[str, int]:
+        """Corrections as a model keeps them; in a merge tree they lead to the finest clusters."""
+        if self.tree is None or not self.corrections:
+            return self.corrections
+        rows = np.flatnonzero(self.labels >= 0)
+        now = {fingerprint(self.texts[row]): int(self.finest[row]) for row in rows}
+        first = {cluster: leaf for leaf, cluster in reversed(self.tree.cut().items())}
+        return {mark: now.get(mark, first[c]) for mark, c in self.corrections.items()}
 
     def bound_rows(self) -> list[tuple[int, int]]:
         """Rows whose text was given a cluster by a person, and that cluster."""
@@ -230,16 +252,51 @@ def _merge(edit: Edit, draft: Draft) -> None:
     draft.rename(into, edit.names[0] if edit.names else None)
     draft.labels[np.isin(draft.labels, others)] = into
     draft.corrections.update({m: into for m, c in draft.corrections.items() if c in others})
-    draft.steps.append(Merge(edit.clusters, into))
+    if draft.tree is not None:
+        finest = [leaf for cluster in edit.clusters for leaf in draft.tree.below(cluster)]
+        draft.finest[np.isin(draft.finest, finest)] = into
+        draft.steps.append(Merge(tuple(finest), into))
+        draft.tree = draft.tree.joined(edit.clusters)
+    else:
+        draft.steps.append(Merge(edit.clusters, into))
     draft.moved = True
     named = f", now {edit.names[0]}" if edit.names else ""
     draft.done.append(f"merged {said} into {before}{named}: {counted(draft.size(into), 'row')}")
 
 
 def _split(edit: Edit, draft: Draft) -> None:
-    """K-means on the vectors of the cluster; the largest part keeps the number."""
+    """The parts that the merge tree has, or else those of k-means."""
     (cluster,) = edit.clusters
     _refuse_locked(edit, draft, edit.clusters)
+    if draft.tree is None or not _open(edit, draft, draft.tree, cluster):
+        _split_by_kmeans(edit, draft, cluster)
+
+
+def _open(edit: Edit, draft: Draft, tree: Tree, cluster: int) -> bool:
+    """Show the parts of a cluster, if the merge tree has so many."""
+    found = tree.opened(cluster, edit.into)
+    if found is None:
+        return False
+    draft.tree, parts = found
+    for i, wanted in enumerate(edit.names):
+        _check_free(edit, draft, wanted, cluster, edit.names[:i])
+    said, cut = draft.shown(cluster), draft.tree.cut()
+    draft.renew(edit.clusters)
+    draft.retire(cluster)
+    rows = np.flatnonzero(draft.labels == cluster)
+    draft.labels[rows] = [cut[leaf] for leaf in draft.finest[rows].tolist()]
+    parts.sort(key=lambda part: (-draft.size(part), part))
+    for part, name in zip(parts, edit.names or [None] * edit.into, strict=True):
+        draft.rename(part, name)
+    draft.follow_corrections({cluster})
+    draft.moved = True
+    sizes = ", ".join(f"{i}: {draft.size(i):,}" for i in parts)
+    draft.done.append(f"split {said} into {edit.into} parts ({sizes} rows)")
+    return True
+
+
+def _split_by_kmeans(edit: Edit, draft: Draft, cluster: int) -> None:
+    """K-means on the vectors of the cluster; the largest part keeps the number."""
     vectors = draft.get_vectors()[draft.rows(cluster)]
     distinct = len(np.unique(vectors, axis=0))
     if distinct < edit.into:
@@ -268,6 +325,14 @@ def _split(edit: Edit, draft: Draft) -> None:
     for part, name in zip(ids, edit.names or [None] * edit.into, strict=True):
         draft.rename(part, name)
     draft.follow_corrections({cluster})
+    if draft.tree is not None:
+        finest = draft.tree.below(cluster)
+        if finest != [cluster]:
+            draft.steps.append(Merge(tuple(finest), cluster))
+        free = count(draft.next_id)
+        draft.tree = draft.tree.divided(cluster, ids, free)
+        draft.next_id = next(free)
+        draft.finest[rows] = draft.labels[rows]
     draft.steps.append(step)
     draft.moved = True
     parts = ", ".join(f"{i}: {draft.size(i):,}" for i in ids)
@@ -309,6 +374,8 @@ def _move(edit: Edit, draft: Draft) -> None:
                 f"instead: 'merge: [{to}, {cluster}]'."
             )
     draft.correct(rows, to)
+    if draft.tree is not None:
+        draft.finest[leaving] = -1  # which of the finest it is, the model says
     draft.done.append(f"moved {counted(len(leaving), 'row')} to {draft.shown(to)}")
 
 

@@ -14,10 +14,11 @@ from coterie._folders import held
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_path, checked
 from coterie.base import TextClusterer
-from coterie.base.edited import Merge, Step, correct, edited
+from coterie.base.edited import EditedAssigner, Merge, Step, correct, edited
 from coterie.blocks.assign import probabilities
 from coterie.clustering import (
     Clustering,
+    as_said,
     check_version,
     describe_rows,
     opened,
@@ -26,10 +27,10 @@ from coterie.clustering import (
     with_results,
 )
 from coterie.corpus import texts_from
-from coterie.description import Cluster, names_by_number
+from coterie.description import Cluster, describe_nodes, names_by_number
 from coterie.editing.apply import Draft, apply_edits
 from coterie.editing.parse import Edit, read_edits
-from coterie.errors import DataError, UsageError
+from coterie.errors import DataError, UsageError, counted
 from coterie.hierarchy import (
     Hierarchy,
     build_hierarchy,
@@ -42,6 +43,7 @@ from coterie.outliers import OutlierLimit
 from coterie.report.folder import SILHOUETTE, make_map
 from coterie.run_files import RunFiles, result_columns
 from coterie.run_history import undo_run
+from coterie.tree import Tree, TreeRows, need_tree
 
 MISMATCHED = 0.05  # share of rows on which table and model may differ by rounding
 
@@ -120,6 +122,41 @@ def edit(
 
 
 @checked
+def cut(run: str | Path, clusters: int | str, *, version: str | None = None) -> int:
+    """Show another cut of the merge tree of a run: so many clusters, or a named level.
+
+    Table, page and model change together; numbers, names and edits stay with the clusters.
+    :func:`undo` takes it back.
+
+    Parameters
+    ----------
+    run : str or Path
+        The folder of a finished run that found its number of clusters itself.
+    clusters : int or str
+        Number of clusters, or "broad", "medium" or "fine".
+    version : str, optional
+        Only if this is the ``Run.version`` of the run.
+
+    Returns
+    -------
+    int
+        How many clusters are shown now.
+    """
+    folder = check_path("run", run)
+    with opened(folder, version=version) as before:
+        tree = need_tree(before.tree).at_level(clusters)
+        draft, called = Draft.of(before), tree.names
+        places = {**tree.cut(), -1: -1}
+        draft.labels = np.array([places[leaf] for leaf in draft.finest.tolist()], dtype=np.int64)
+        draft.tree, draft.moved = tree, True
+        draft.follow_corrections(set(draft.corrections.values()))
+        draft.names = {i: called.get(i) for i in tree.shown()}
+        log = {"edits": [{"cut": tree.at}], "done": [f"cut into {counted(tree.at, 'cluster')}"]}
+        save(before, take_edits(before, draft), log=log)
+    return tree.at
+
+
+@checked
 def undo(run: str | Path, *, version: str | None = None) -> int:
     """Put a run back into its state before the last edits; all its files but the log are the same.
 
@@ -151,6 +188,8 @@ def _edit_model(model: TextClusterer, wanted: Sequence[Edit], texts: Any) -> Tex
         raise UsageError("texts: pass the texts the model was fitted on; 'move' looks them up.")
     labels = np.asarray(model.labels_).copy()
     assigner = edited(model.assigner_, model.n_clusters_)
+    if assigner.cut:
+        raise UsageError("edit: the clusters are a cut of a merge tree; edit the run's folder.")
     given = [f"{i}" if i >= 0 else "" for i in model.rows_] if texts is None else texts_from(texts)
     if len(given) != len(labels):
         raise UsageError(f"texts: {len(given)} for a model of {len(labels)} texts.")
@@ -193,11 +232,13 @@ def _moved(run: Clustering, draft: Draft) -> Clustering:
     """Model, table, clusters, levels and map; changes the facts about outliers and given names."""
     model, p = edit_model(run, draft)
     labels, facts = draft.marked, dict(run.facts)
+    if draft.tree is not None:
+        return _moved_in_tree(run, draft, draft.tree, model, p)
     clusters, hierarchy = _describe(run, draft, p), run.hierarchy
     levels = run.facts.get("handover", {}).get("levels")
     if levels:
         hierarchy, clusters = build_hierarchy(run.texts, labels, run.vectors, clusters, levels)
-    elif hierarchy is not None and hierarchy.themes and hierarchy.levels:
+    elif hierarchy is not None and hierarchy.themes and hierarchy.levels:  # of version 0.1
         n_themes = len(hierarchy.levels[0])
         hierarchy, clusters = build_themes(
             run.texts, labels, run.vectors, clusters, n_themes, run.seed
@@ -227,6 +268,43 @@ def _moved(run: Clustering, draft: Draft) -> Clustering:
     )
 
 
+def _moved_in_tree(
+    run: Clustering, draft: Draft, tree: Tree, model: TextClusterer, p: Floats
+) -> Clustering:
+    """The same for a run with a merge tree, all of whose clusters are described anew."""
+    assert run.tree is not None
+    changed = {i for i, name in draft.names.items() if name is None}
+    kept = {i: node.name for i, node in tree.nodes.items() if i not in changed}
+    kept |= {i: name for i, name in draft.names.items() if name is not None}
+    marked = np.where(draft.outliers, -1, draft.finest)
+    nodes = describe_nodes(run.texts, marked, tree.inside(), run.vectors, names=kept)
+    said = {i: c for i, c in tree.nodes.items() if i not in draft.names or i in draft.described}
+    tree = replace(tree, nodes={c.id: c for c in as_said(list(nodes.values()), said)})
+    draft.names = {i: tree.names.get(i, name) for i, name in draft.names.items()}
+    clusters = _describe(run, draft, p)
+    hierarchy = tree.described(clusters).above()
+    clusters = hierarchy.parented(clusters)
+    tree = tree.described(clusters)
+    called = names_by_number(clusters, p.shape[1])
+    unknown = np.full(len(p), np.nan)
+    levels = TreeRows(tree, draft.finest)
+    results = result_columns(draft.labels, p, called, unknown, draft.outliers, levels)
+    del results["outlier_score"]  # edits do not change it
+    facts = dict(run.facts)
+    if "outliers" in facts:
+        facts["outliers"] = {**facts["outliers"], "marked": int(draft.outliers.sum())}
+    return replace(
+        run,
+        facts=facts,
+        table=with_results(run.table, results, hierarchy),
+        clusters=clusters,
+        hierarchy=hierarchy,
+        tree=tree,
+        map=remap(run, draft),
+        fitted=model,
+    )
+
+
 def edit_model(run: Clustering, draft: Draft) -> tuple[TextClusterer, Floats]:
     """The model with the edits in it, and the probabilities of all rows.
 
@@ -235,8 +313,11 @@ def edit_model(run: Clustering, draft: Draft) -> tuple[TextClusterer, Floats]:
     """
     model = copy.copy(run.model)
     assigner = edited(model.assigner_, model.n_clusters_).then(*draft.steps)
-    model.assigner_, model.n_clusters_ = assigner, len(draft.names)
     filled = np.array([text != "" for text in draft.texts])
+    if draft.tree is not None:
+        assigner = replace(assigner, cut=draft.tree.cut())
+        _find_finest(assigner, draft, run.vectors)
+    model.assigner_, model.n_clusters_ = assigner, len(draft.names)
     p = np.zeros((len(filled), assigner.width))
     p[filled] = probabilities(assigner.logits(run.vectors[filled]))
     model.outlier_limit_ = edited_limit(model.outlier_limit_, draft.steps)
@@ -252,8 +333,8 @@ def edit_model(run: Clustering, draft: Draft) -> tuple[TextClusterer, Floats]:
         )
     for row in np.flatnonzero(wrong):
         draft.correct(np.array([row]), int(draft.labels[row]))
-    model.corrections_ = draft.corrections
-    model.corrected_rows_ = dict(draft.bound_rows())
+    model.corrections_ = draft.finest_corrections()
+    model.corrected_rows_ = {row: draft.finest_of(row) for row, _ in draft.bound_rows()}
     p = np.asarray(correct(model, p))
     left = np.flatnonzero((draft.labels >= 0) & (p.argmax(axis=1) != draft.labels))
     if len(left):
@@ -263,6 +344,18 @@ def edit_model(run: Clustering, draft: Draft) -> tuple[TextClusterer, Floats]:
             "texts share a cluster. Undo what was changed in the table."
         )
     return model, p
+
+
+def _find_finest(assigner: EditedAssigner, draft: Draft, vectors: Floats) -> None:
+    """The finest clusters of rows that were moved: the most probable ones of where they are."""
+    assert draft.tree is not None
+    rows = np.flatnonzero((draft.finest < 0) & (draft.labels >= 0))
+    if not len(rows):
+        return
+    logits = assigner.finest_logits(vectors[rows])
+    for row, found in zip(rows, logits, strict=True):
+        below = draft.tree.below(int(draft.labels[row]))
+        draft.finest[row] = below[int(found[below].argmax())]
 
 
 def edited_limit(limit: OutlierLimit | None, steps: Sequence[Step]) -> OutlierLimit | None:

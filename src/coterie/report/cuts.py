@@ -39,7 +39,7 @@ def looks(tree: Tree) -> dict[int, Look]:
     Examples
     --------
     >>> nodes = {i: Cluster(i, "", size, 0.5, [], []) for i, size in enumerate([9, 5, 3, 2])}
-    >>> tree = Tree((0, 2, 3), ((1, 2, 3), (4, 0, 1)), {"medium": 2}, nodes)
+    >>> tree = Tree((0, 2, 3), ((1, 2, 3), (4, 0, 1)), {"medium": 2}, 2, nodes)
     >>> [tuple(look) for _, look in sorted(looks(tree).items())]  # 2, a part of 1, looks like it
     [(0, 0, 0), (1, 0, 1), (1, 0, 1), (1, 1, 2)]
     """

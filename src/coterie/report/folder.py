@@ -255,8 +255,9 @@ def cluster_columns(columns: Sequence[str], chosen: str | None = None) -> tuple[
 
 def _coarser(own: dict[str, str]) -> dict[str, str]:
     """Columns with names of coarser levels or themes, and what the page calls them."""
-    if "theme_name" in own:
-        return {"theme_name": BROAD_THEME}
+    for name in ("broad_name", "theme_name"):
+        if name in own:
+            return {name: BROAD_THEME}
     found = [name for name in own if LEVEL_NAME.fullmatch(name)]
     # The last one is the clustering itself.
     return {name: name.removesuffix("_name").replace("_", " ") for name in found[:-1]}

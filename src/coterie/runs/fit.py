@@ -22,6 +22,7 @@ from coterie.corpus import Corpus
 from coterie.errors import UsageError, counted
 from coterie.guidance import Guidance
 from coterie.masking import masked_sentence
+from coterie.methods.auto import Auto
 from coterie.options import Options
 from coterie.run_files import NEXT, index_of, model_folder
 from coterie.runs.folder import RunFolder, read_started, refuse_taken
@@ -87,7 +88,7 @@ def make_run(data: object, asked: Options) -> MadeRun:
                 place.manifest["split"] = {"by": asked.split, **corpus.split}
             if guidance is not None and asked.guided:
                 place.manifest["guidance"] = about_guidance(guidance, model, asked)
-            Results(place, asked, model, corpus, earlier).write()
+            Results(place, asked, model, corpus, earlier, fit.medium).write()
     return MadeRun(
         path,
         model=model if corpus.large is None else None,
@@ -145,9 +146,19 @@ class RunFit:
         if k is None:
             found = self._chosen_before(earlier) or self._find_number()
             k = max(found.n_clusters, classes)
+        self.medium = k
+        if found is not None and isinstance(self.model, Auto) and self.grows_tree:
+            k = found.levels.get("fine", k)
+            self.model._even = True  # sizes are looked at when the fine clusters are merged
         options.check_texts(k, self.corpus.texts, lambda: self.fitting.inputs.n_distinct)
         self.model.n_clusters = k
         return found if found is not None and found.curve else None
+
+    @property
+    def grows_tree(self) -> bool:
+        """Whether a finer clustering is fitted, whose clusters a tree then merges."""
+        asked = self.options
+        return not asked.levels and asked.keep is None and self.guidance is None
 
     def _known_classes(self, classes: int) -> int:
         """How many of the known classes have texts, where there are no other clusters."""
@@ -172,7 +183,9 @@ class RunFit:
                 if all(
                     str(before.get(n)) == str(parameters[n]) for n in ("encoder", "random_state")
                 ):
-                    return Choice(**{f.name: known[f.name] for f in fields(Choice)})
+                    return Choice(
+                        **{f.name: known[f.name] for f in fields(Choice) if f.name in known}
+                    )
         return None
 
     def _fit_sample(self) -> int | None:

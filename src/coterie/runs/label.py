@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -18,6 +20,7 @@ from coterie._progress import Progress, make_progress, say, working
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie.base import TextClusterer
+from coterie.base.edited import edited
 from coterie.base.outliers import Assessed
 from coterie.corpus import DataNote, LargeTable, TextStream
 from coterie.corpus.corpus import CHUNK_ROWS, combine, no_words
@@ -40,9 +43,17 @@ from coterie.masking import Masker
 from coterie.methods import load
 from coterie.novelty import place_new
 from coterie.outliers import OutlierLimit, choose_rows
-from coterie.run_files import RunFiles, model_folder, read_clusters, read_levels, result_columns
+from coterie.run_files import (
+    RunFiles,
+    model_folder,
+    read_clusters,
+    read_levels,
+    read_tree,
+    result_columns,
+)
 from coterie.runs.masked import masker_of
 from coterie.runs.outputs import check_output, is_labelled
+from coterie.tree import Tree, TreeRows, need_tree
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -123,7 +134,8 @@ class DriftSample:
 class Labeller:
     """A model with what its clusters are called; those without a name by their number.
 
-    The outlier limit is by default that of the model.
+    The outlier limit is by default that of the model. ``tree`` is the merge tree of the run, and
+    ``level`` the name or the number of clusters of a cut of it; default: the one that is shown.
     """
 
     def __init__(
@@ -132,9 +144,18 @@ class Labeller:
         clusters: Sequence[Cluster] | None = None,
         hierarchy: Hierarchy | None = None,
         outlier_limit: float | None = None,
+        tree: Tree | None = None,
+        level: int | str | None = None,
     ) -> None:
         if outlier_limit is not None and not 0 <= outlier_limit <= 1:
             raise UsageError(f"`outlier_limit` should be between 0 and 1, got {outlier_limit}.")
+        if level is not None:
+            tree = need_tree(tree).at_level(level)
+            model = copy.copy(model)
+            model.assigner_ = replace(edited(model.assigner_, model.n_clusters_), cut=tree.cut())
+            model.n_clusters_, hierarchy = tree.at, tree.above()
+            clusters = hierarchy.parented([tree.nodes[i] for i in tree.shown()])
+        self.tree = tree
         self.model, self.clusters, self.hierarchy = model, clusters, hierarchy
         given = None if outlier_limit is None else OutlierLimit(outlier_limit)
         self.limit = given or model.outlier_limit_
@@ -145,13 +166,20 @@ class Labeller:
         self._width: int | None = None
 
     @classmethod
-    def read(cls, folder: Path, outlier_limit: float | None = None) -> Labeller:
+    def read(
+        cls,
+        folder: Path,
+        outlier_limit: float | None = None,
+        level: int | str | None = None,
+    ) -> Labeller:
         """The model and the names of a run folder, or of the folder of a model alone."""
 
         def read() -> Labeller:
             model = load(model_folder(folder))
-            clusters = read_clusters(folder) if (folder / "clusters.json").exists() else None
-            found = cls(model, clusters, read_levels(folder), outlier_limit)
+            clusters, tree = None, None
+            if (folder / "clusters.json").exists():
+                clusters, tree = read_clusters(folder), read_tree(folder)
+            found = cls(model, clusters, read_levels(folder), outlier_limit, tree, level)
             found.digest = model_digest(folder)
             return found
 
@@ -187,9 +215,10 @@ class Labeller:
         marked = None if self.limit is None else seen.outliers(self.limit)
         self.placed += int((seen.labels >= 0).sum())
         self.marked += 0 if marked is None else int(marked.sum())
-        return result_columns(
-            seen.labels, seen.probabilities, names, seen.scores, marked, self.hierarchy
-        )
+        levels: Hierarchy | TreeRows | None = self.hierarchy
+        if self.tree is not None:
+            levels = TreeRows(self.tree, seen.labels if seen.finest is None else seen.finest)
+        return result_columns(seen.labels, seen.probabilities, names, seen.scores, marked, levels)
 
     @property
     def sentence(self) -> str:
@@ -206,9 +235,9 @@ class Labeller:
             self._width = self.model.assess(["0"]).probabilities.shape[1]
         n = len(texts)
         nothing = np.full(n, np.nan)
-        return Assessed(
-            np.zeros((n, self._width)), nothing, np.zeros((n, 0)), np.zeros(n, dtype=bool)
-        )
+        none = np.full(n, -1, dtype=np.int64)
+        zeros = np.zeros((n, self._width)), nothing, np.zeros((n, 0)), np.zeros(n, dtype=bool)
+        return Assessed(*zeros, finest=none)
 
 
 def outlier_sentence(outliers: int, placed: int) -> str:
@@ -218,10 +247,15 @@ def outlier_sentence(outliers: int, placed: int) -> str:
 
 
 def made_from(
-    model: str, text_column: str | None, outlier_limit: float | None, masker: Masker | None
+    model: str,
+    text_column: str | None,
+    outlier_limit: float | None,
+    masker: Masker | None,
+    level: int | str | None = None,
 ) -> dict[str, Any]:
     """What decides labelled rows besides the input; only a table of the same is continued."""
     settings = {"model": model, "text_column": text_column, "outlier_limit": outlier_limit}
+    settings |= {} if level is None else {"level": str(level)}
     return settings if masker is None else {**settings, "masked_by": masker.listed}
 
 
@@ -271,6 +305,7 @@ def predict_file(  # noqa: PLR0913 - what the command has
     file: str | Path,
     out: str | Path | TextIO,
     *,
+    level: int | str | None = None,
     outlier_limit: float | None = None,
     resume: bool = False,
     drift: bool = False,
@@ -290,6 +325,9 @@ def predict_file(  # noqa: PLR0913 - what the command has
     out : str, Path or text file
         A table to write, by its suffix; it stands in NAME.partial.SUFFIX until it is whole. An open
         file gets CSV as rows come in.
+    level : int or str, optional
+        Of a run with a merge tree: number of clusters, or "broad", "medium" or "fine". Default:
+        the clusters that the run shows.
     outlier_limit : float, optional
         Mark texts with a higher outlier score as outliers. Default: the limit of the run.
     resume : bool, default=False
@@ -323,7 +361,7 @@ def predict_file(  # noqa: PLR0913 - what the command has
             resume=resume,
         )
     masker = masker_of(Path(folder), mask, mask_names)
-    labeller = Labeller.read(Path(folder), outlier_limit)
+    labeller = Labeller.read(Path(folder), outlier_limit, level)
     if vectors is not None:
         labeller.use_vectors(vectors)
     sample = DriftSample(RunFiles(folder), labeller.model) if drift else None
@@ -341,7 +379,8 @@ def predict_file(  # noqa: PLR0913 - what the command has
     elif workbook:
         rows, notes = _to_workbook(Path(out), label(stream, labeller))
     else:
-        rows = _to_file(Path(out), stream, labeller, outlier_limit, resume=resume)
+        made = partial(made_from, labeller.digest, outlier_limit=outlier_limit, level=level)
+        rows = _to_file(Path(out), stream, labeller, made, resume=resume)
     told = None if sample is None else sample.drift()
     masked = None if masker is None else masker.found
     return Labelled(rows, notes, stream.notes, labeller.sentence, told, masked)
@@ -364,14 +403,19 @@ def _to_workbook(
 
 
 def _to_file(
-    out: Path, stream: TextStream, labeller: Labeller, limit: float | None, *, resume: bool
+    out: Path,
+    stream: TextStream,
+    labeller: Labeller,
+    made: Callable[..., dict[str, Any]],
+    *,
+    resume: bool,
 ) -> int:
     """A table that grows; Ctrl-C leaves what is there, and says how to go on."""
     total = 0 if stream.source.is_pipe else stream.most_rows()
     progress = make_progress(1) if total > CHUNK_ROWS else Progress()
     table = GrowingTable(
         out,
-        lambda: made_from(labeller.digest, stream.text_column, limit, stream.masker),
+        lambda: made(text_column=stream.text_column, masker=stream.masker),
         resume=resume,
     )
     try:

@@ -6,7 +6,7 @@ and counted, part by part, in memory that does not grow with them; that can be s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
@@ -21,15 +21,23 @@ from coterie._progress import make_progress, working
 from coterie._types import Bools, Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
+from coterie.base.edited import EditedAssigner, edited
 from coterie.clustering import Clustering, describe_rows, write, write_clusters
 from coterie.corpus import Chunk, Corpus, LargeTable, write_rows
 from coterie.corpus.corpus import combine
 from coterie.corpus.write import GrowingTable, record_path, table_rows
-from coterie.description import Cluster, describe_numbered, names_by_number
+from coterie.description import (
+    Cluster,
+    describe_nodes,
+    describe_numbered,
+    names_by_number,
+    rename_clusters,
+)
 from coterie.description.tally import Tally
 from coterie.exports import write_clusters as cluster_workbook
 from coterie.exports import write_page
-from coterie.hierarchy import READABLE, Hierarchy, build_hierarchy, build_themes
+from coterie.hierarchy import Hierarchy, build_hierarchy
+from coterie.methods.auto import Auto
 from coterie.options import Options
 from coterie.report.folder import make_map, write_map
 from coterie.run_files import (
@@ -37,6 +45,7 @@ from coterie.run_files import (
     read_clusters,
     read_header,
     read_levels,
+    read_tree,
     result_columns,
     table_parts,
 )
@@ -44,6 +53,7 @@ from coterie.runs.folder import RunFolder, now
 from coterie.runs.label import Labeller, label
 from coterie.runs.places import PLACER, RowPlaces, save_placer, write_places
 from coterie.summary import CLOSE, summarise
+from coterie.tree import Tree, TreeRows, grow
 
 if TYPE_CHECKING:
     from coterie.editing.keep import EarlierRun
@@ -54,7 +64,8 @@ MAP_MEMORY = 128  # megabytes of distances at a time; by default it would be eig
 class Results:
     """Writes the results of a fitted model into the folder of its run.
 
-    ``earlier`` is the run whose numbers, names and locks are taken over.
+    ``earlier`` is the run whose numbers, names and locks are taken over; ``medium`` the number of
+    clusters to show of a run that found it itself.
     """
 
     def __init__(
@@ -64,9 +75,10 @@ class Results:
         model: TextClusterer,
         corpus: Corpus,
         earlier: EarlierRun | None = None,
+        medium: int = 0,
     ) -> None:
         self.place, self.options, self.model = place, options, model
-        self.corpus, self.earlier = corpus, earlier
+        self.corpus, self.earlier, self.medium = corpus, earlier, medium
 
     def write(self) -> None:
         """Write all files and mark the run as done."""
@@ -118,14 +130,65 @@ class Results:
         limit = self.options.max_outliers
         return None if limit is None else self.model.mark_outliers(limit)
 
+    def grow(self) -> TreeRows | None:
+        """The merge tree of a run that found its number of clusters, and the finest of each row.
+
+        The model then has the clusters of the medium level.
+        """
+        model, finest = self.model, np.asarray(self.model.labels_)
+        assigner = edited(model.assigner_, model.n_clusters_)
+        leaves = np.array(assigner.leaves)
+        if self.options.wanted is not None or self.options.levels or len(leaves) < 2:
+            return None
+        finer = len(leaves) > self.medium > 1
+        labels, rows = finest[model.rows_ >= 0], model.rows_[model.rows_ >= 0]
+        places = np.zeros(len(model.distinct_vectors_), dtype=np.int64)
+        places[rows] = np.searchsorted(leaves, labels)
+        numbers = None if finer else leaves.tolist()
+        medium = self.medium if finer else len(leaves)
+        next_id = 0 if self.earlier is None else self.earlier.draft.next_id
+        tree = grow(model.distinct_vectors_, places, medium, model.seed_, numbers, next_id)
+        if self.earlier is not None:
+            self.earlier.draft.next_id = max(next_id, tree.highest + 1)
+        if finer:
+            assert isinstance(model, Auto)
+            shown = np.array([tree.cut()[leaf] for leaf in tree.leaves])
+            finest = np.append(tree.leaves, -1)[finest]
+            model.labels_ = np.append(shown, -1)[model.labels_]
+            model.n_clusters_ = medium
+            assigner, x = EditedAssigner(model.assigner_, tree.leaves), model.distinct_vectors_
+            model.assigner_ = assigner = replace(assigner, cut=tree.cut())
+            if model.choice_:  # not of vectors of the user's own, which are not clustered by it
+                sure = model._confidence(x, shown[places], model.seed_, medium)
+                model.assigner_ = assigner.calibrated(x, sure)
+        return TreeRows(tree, finest)
+
     def nest(self, labels: Ints, clusters: list[Cluster]) -> tuple[Hierarchy | None, list[Cluster]]:
-        """Coarser levels or themes, where there are any, and the clusters with their parents."""
-        options, texts, vectors = self.options, self.corpus.texts, self.model.vectors_
-        if options.levels:
-            return build_hierarchy(texts, labels, vectors, clusters, options.levels)
-        if options.wanted is None and len(clusters) > READABLE:
-            return build_themes(texts, labels, vectors, clusters, seed=self.model.seed_)
-        return None, clusters
+        """Coarser levels that were asked for, and the clusters with their parents."""
+        if not self.options.levels:
+            return None, clusters
+        texts, vectors = self.corpus.texts, self.model.vectors_
+        return build_hierarchy(texts, labels, vectors, clusters, self.options.levels)
+
+    def describe_tree(
+        self, grown: TreeRows, labels: Ints, clusters: Sequence[Cluster]
+    ) -> tuple[Tree, list[Cluster]]:
+        """The tree with all its clusters named, and those that are shown, called as there."""
+        tree, finest = grown.tree, grown.finest
+        given = {c.id: c.name for c in clusters} if self.keeps_names else {}
+        marked = np.where(labels >= 0, finest, -1)
+        nodes = describe_nodes(
+            self.corpus.texts, marked, tree.inside(), self.model.vectors_, names=given
+        )
+        names = {i: node.name for i, node in nodes.items()}
+        tree = replace(tree, nodes=nodes).described(rename_clusters(clusters, names))
+        shown = tree.above().parented([tree.nodes[c.id] for c in clusters])
+        return tree.described(shown), shown
+
+    @property
+    def keeps_names(self) -> bool:
+        """Whether some clusters have names that were given."""
+        return self.earlier is not None or bool(self.model.classes_)
 
     def assign(self) -> Clustering:
         """The clustering of texts that were all fitted."""
@@ -138,6 +201,7 @@ class Results:
             facts["editing"] = earlier.editing()
             if "guidance" in facts:
                 facts["guidance"] = {**facts["guidance"], "numbers": earlier.numbers}
+        grown = self.grow()
         p, marked = model.probabilities_, self.mark()
         labels = model.labels_ if marked is None else np.where(marked, -1, model.labels_)
         clusters = describe_rows(
@@ -152,9 +216,14 @@ class Results:
             {} if earlier is None else earlier.still_said(corpus.texts, labels),
         )
         hierarchy, clusters = self.nest(labels, clusters)
+        levels: Hierarchy | TreeRows | None = hierarchy
+        tree = None
+        if grown is not None:
+            tree, clusters = self.describe_tree(grown, labels, clusters)
+            hierarchy, levels = tree.above(), TreeRows(tree, grown.finest)
         names = names_by_number(clusters, p.shape[1])  # some may have no text
         scores = model.outlier_scores()
-        results = result_columns(model.labels_, p, names, scores, marked, hierarchy)
+        results = result_columns(model.labels_, p, names, scores, marked, levels)
         facts |= self.fitted | ({} if marked is None else self.outliers(int(marked.sum())))
         return Clustering(
             self.place.work,
@@ -162,6 +231,7 @@ class Results:
             combine(corpus.table, results),
             clusters,
             hierarchy,
+            tree,
             make_map(model.vectors_, model.labels_, model.seed_, marked, corpus.texts),
             model,
         )
@@ -185,14 +255,20 @@ class Results:
         resumed = "fitted" in facts
         if not resumed:
             self._write_sample(large)
-        clusters, hierarchy = read_clusters(work), read_levels(work)
-        tally = self._label_all(large, Labeller(self.model, clusters, hierarchy), resumed)
+        clusters, hierarchy, tree = read_clusters(work), read_levels(work), read_tree(work)
+        labeller = Labeller(self.model, clusters, hierarchy, tree=tree)
+        tally = self._label_all(large, labeller, resumed)
         clusters = tally.apply(clusters)
-        if hierarchy is not None:
+        if tree is not None:
+            sizes = tree.sizes(tally.leaves)
+            nodes = [tally.resized(node, sizes[i]) for i, node in tree.nodes.items()]
+            tree = tree.described(nodes).described(clusters)
+            hierarchy = tree.above()
+        elif hierarchy is not None:
             both = zip(hierarchy.levels, hierarchy.above, strict=True)
             levels = [tally.nested(level, above) for level, above in both]
             hierarchy = replace(hierarchy, levels=levels)
-        write_clusters(work, clusters, hierarchy)
+        write_clusters(work, clusters, hierarchy, tree)
         write_places(work, self.model.seed_)
         for form in dict.fromkeys(self.options.write):
             if form != "csv":
@@ -209,7 +285,8 @@ class Results:
         self.place.complete()
 
     def _write_sample(self, large: LargeTable) -> None:
-        model, marked = self.model, self.mark()
+        model, grown = self.model, self.grow()
+        marked = self.mark()
         labels = model.labels_ if marked is None else np.where(marked, -1, model.labels_)
         clusters = describe_numbered(
             self.corpus.texts,
@@ -220,9 +297,12 @@ class Results:
             topics=self.topics(),
         )
         hierarchy, clusters = self.nest(labels, clusters)
+        tree = None
+        if grown is not None:
+            tree, clusters = self.describe_tree(grown, labels, clusters)
         self._write_map(large, marked)
         model.save(self.place.work / "model", include_encoder=self.options.include_encoder)
-        write_clusters(self.place.work, clusters, hierarchy)
+        write_clusters(self.place.work, clusters, hierarchy, tree)
         self.place.manifest["fitted"] = self.fitted
         self.place.write_manifest()
 
@@ -243,7 +323,8 @@ class Results:
 
     def _label_all(self, large: LargeTable, labeller: Labeller, resumed: bool) -> Tally:
         """Write ``assignments.csv`` and count; goes on where an earlier run stopped."""
-        tally, work = Tally(large.columns, CLOSE), self.place.work
+        work, tree = self.place.work, labeller.tree
+        tally = Tally(large.columns, CLOSE, "cluster" if tree is None else tree.column)
         file = work / "assignments.csv"
         if resumed and file.exists():
             record_path(file).unlink(missing_ok=True)  # a kill may have come before

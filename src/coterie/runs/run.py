@@ -144,10 +144,11 @@ class Run(RunFiles):
         return summarise(self.manifest, self.clusters, self.hierarchy)
 
     @checked
-    def predict(
+    def predict(  # noqa: PLR0913 - options of one command
         self,
         data: Any,
         *,
+        level: int | str | None = None,
         text_column: str | None = None,
         outlier_limit: float | None = None,
         vectors: Any = None,
@@ -160,6 +161,9 @@ class Run(RunFiles):
         ----------
         data : list of str, Series, DataFrame or Arrow table; or str or Path of a file
             ``coterie predict`` and :func:`coterie.runs.label.predict_file` write files of any size.
+        level : int or str, optional
+            Of a run with a merge tree: number of clusters, or "broad", "medium" or "fine".
+            Default: the clusters that the run shows.
         text_column : str, optional
         outlier_limit : float, optional
             Mark texts with a higher outlier score as outliers. Default: the limit of the run.
@@ -186,7 +190,9 @@ class Run(RunFiles):
         read = read_corpus if isinstance(data, (str, Path)) else make_corpus
         masker = masker_of(self.folder, mask, mask_names)
         corpus = read(data, text_column=text_column, masker=masker)
-        labeller = Labeller(self.model, self.clusters, self.hierarchy, outlier_limit)
+        labeller = Labeller(
+            self.model, self.clusters, self.hierarchy, outlier_limit, self.tree, level
+        )
         table = corpus.table
         if vectors is not None:
             labeller.use_vectors(vectors)
@@ -245,6 +251,21 @@ class Run(RunFiles):
         if not dry_run:
             self._forget()
         return done
+
+    @checked
+    def cut(self, clusters: int | str, *, version: str | None = None) -> None:
+        """Show another number of clusters, or "broad", "medium" or "fine"; see :func:`coterie.cut`.
+
+        Parameters
+        ----------
+        clusters : int or str
+        version : str, optional
+            Only if this is the ``Run.version`` of the run.
+        """
+        from coterie.editing import cut
+
+        cut(self.folder, clusters, version=version)
+        self._forget()
 
     def update(self, data: Any, **options: Unpack[UpdateOptions]) -> Updated:
         """Add new rows; old ones keep their clusters. See :func:`coterie.runs.update`."""

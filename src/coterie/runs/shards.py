@@ -86,10 +86,13 @@ class Job:
     outlier_limit: float | None = None
     cache: bool = True  # whether vectors may be kept on disk
     masker: Masker | None = None  # of personal data, if it is masked
+    level: int | str | None = None  # of the merge tree; default: the one that is shown
 
     def stamp(self, shard: Shard) -> dict[str, Any]:
         """What decides the content of a labelled shard."""
-        settings = made_from(self.model, self.text_column, self.outlier_limit, self.masker)
+        settings = made_from(
+            self.model, self.text_column, self.outlier_limit, self.masker, self.level
+        )
         return {**settings, "source": shard.digest}
 
 
@@ -113,7 +116,9 @@ class ShardWorker:
     def load(self) -> int:
         """Read the model, unless it is another one than that of the run; the process id."""
         folder = self.job.folder
-        found = Labeller.read(folder, self.job.outlier_limit) if folder.is_dir() else None
+        found = None
+        if folder.is_dir():
+            found = Labeller.read(folder, self.job.outlier_limit, self.job.level)
         if found is None or found.digest != self.job.model:
             raise DataError(
                 f"a worker finds no model, or another one, in {folder}; all machines must see "
@@ -262,6 +267,7 @@ def predict_shards(  # noqa: PLR0913 - what the command has
     *,
     text_column: str | None = None,
     id_column: str | None = None,
+    level: int | str | None = None,
     outlier_limit: float | None = None,
     engine: str = "local",
     workers: int | None = None,
@@ -284,7 +290,7 @@ def predict_shards(  # noqa: PLR0913 - what the command has
     column = _text_column(shards, text_column, id_column)
     masker = masker_of(folder, mask, mask_names)
     digest = one_state([folder], lambda: model_digest(folder))
-    job = Job(folder, digest, column, id_column, outlier_limit, is_on(), masker)
+    job = Job(folder, digest, column, id_column, outlier_limit, is_on(), masker, level)
     run = ShardsRun(shards, job, out, {"name": engine, "workers": workers})
     run.go(_here(job, run.missing) if engine == "local" else on_ray(job, run.missing, workers))
 
@@ -403,6 +409,7 @@ class ShardsRun:
                 "model": {"folder": str(self.job.folder), "sha256": self.job.model},
                 "text_column": self.job.text_column,
                 "outlier_limit": self.job.outlier_limit,
+                **({} if self.job.level is None else {"level": self.job.level}),
                 "engine": self.engine,
                 "versions": versions(),
                 "counts": {"parts": len(self.done), **self.counts},
