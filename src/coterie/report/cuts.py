@@ -106,5 +106,7 @@ def pack_cuts(tree: Tree, points: Points, shown: int) -> dict[str, Any]:
             [number, visible(shorten(tree.nodes[number].name)), tree.nodes[number].size, *look]
             for number, look in looks(tree).items()
         ],
-        "leaf": in_base64([place.get(leaf, NOWHERE) for leaf in points.leaves or ()], "<u2"),
+        "leaf": in_base64(
+            [NOWHERE if leaf is None else place[leaf] for leaf in points.leaves or ()], "<u2"
+        ),
     }
