@@ -51,10 +51,11 @@ def measure(key: lines.Row, options: Namespace) -> lines.Row:
     how = {"encoder": options.encoder, "random_state": key["seed"], "device": options.device}
     run = coterie.cluster(data.texts, **how)
     took = time.perf_counter() - begun
-    tree, leaf = run.tree, run.table.column("fine").to_numpy()
+    tree = run.tree
+    leaf = run.table.column(tree.column).to_numpy()
 
     def cut(n: int) -> Ints:
-        found = tree.cut(n)
+        found = {**tree.cut(n), -1: -1}
         return np.array([found[i] for i in leaf])
 
     found = {
