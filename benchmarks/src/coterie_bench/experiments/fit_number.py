@@ -20,7 +20,7 @@ from coterie import choose
 from coterie._types import Floats
 from coterie.encoders import DEFAULT
 from coterie_bench.data import load_data
-from coterie_bench.datasets import DEV
+from coterie_bench.datasets import DEV, LEVELS, TAILS
 from coterie_bench.experiments import lines
 
 PARTS = (  # share of the classes, most texts
@@ -35,7 +35,7 @@ def cases(options: Namespace) -> list[lines.Row]:
     return [
         {"dataset": dataset, "share": share, "most": most, "seed": seed,
          "encoder": options.encoder}
-        for dataset in DEV
+        for dataset in (*DEV, *TAILS, *LEVELS)
         for share, most in PARTS
         for seed in range(options.seeds)
     ]  # fmt: skip
