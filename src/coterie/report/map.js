@@ -34,16 +34,17 @@ function planePainter(data, outlines) {
       const brush = small.getContext("2d");
       drawShape(brush, outlines[shape], reach, reach, size / 5, look.colors[color], halo);
       const { data: bytes } = brush.getImageData(0, 0, side, side);
-      found = { ink: [], left: [], at: [] };
+      const ink = [], left = [], at = [];
       for (let i = 0; i < side * side; i++) {
         const opacity = (bytes[4 * i + 3] / 255) * ODDS[pass];
         if (opacity < 0.01) continue;
         const [r, g, b] = bytes.subarray(4 * i, 4 * i + 3);
-        found.ink.push((Math.floor(255 * opacity) << 24) | (Math.floor(b * opacity) << 16)
+        ink.push((Math.floor(255 * opacity) << 24) | (Math.floor(b * opacity) << 16)
           | (Math.floor(g * opacity) << 8) | Math.floor(r * opacity));
-        found.left.push(Math.floor(256 * (1 - opacity)));
-        found.at.push((Math.floor(i / side) - reach) * image.width + (i % side) - reach);
+        left.push(Math.floor(256 * (1 - opacity)));
+        at.push((Math.floor(i / side) - reach) * image.width + (i % side) - reach);
       }
+      found = { ink: Int32Array.from(ink), left: Int32Array.from(left), at: Int32Array.from(at) };
       stamps.set(key, found);
     }
     return found;
@@ -78,7 +79,7 @@ function planePainter(data, outlines) {
         image = new ImageData(width + side, height + side);
         stamps = new Map();
       }
-      const pixels = new Uint32Array(image.data.buffer);
+      const pixels = new Int32Array(image.data.buffer);
       pixels.fill(0);
       for (const pass of active ? [0, 1] : [1]) { // points in focus above the others
         for (let i = 0; i < n; i++) {
@@ -89,8 +90,8 @@ function planePainter(data, outlines) {
           const place = (y + 2 * reach) * image.width + x + 2 * reach;
           for (let k = 0; k < at.length; k++) {
             const below = pixels[place + at[k]], rest = left[k];
-            pixels[place + at[k]] = ink[k] + ((Math.imul(below & 0xff00ff, rest) >>> 8) & 0xff00ff)
-              + (Math.imul((below >>> 8) & 0xff00ff, rest) & 0xff00ff00);
+            pixels[place + at[k]] = (ink[k] + ((Math.imul(below & 0xff00ff, rest) >>> 8) & 0xff00ff)
+              + (Math.imul((below >>> 8) & 0xff00ff, rest) & ~0xff00ff)) | 0;
           }
         }
       }
@@ -349,6 +350,7 @@ function makeMap(canvas, data, shapes, on) {
     brush.drawImage(density, atX(0), atY(0), atX(SIDE) - atX(0), atY(SIDE) - atY(0));
   }
 
+  let widths = new Map(), measured = ""; // of names, in the font that they were measured in
   const font = () => (width < 600 ? "600 11px" : "600 13px") + " system-ui, sans-serif";
 
   /*
@@ -357,6 +359,8 @@ function makeMap(canvas, data, shapes, on) {
    */
   function placedLabels() {
     context.font = font();
+    if (measured !== font()) widths = new Map();
+    measured = font();
     const taken = [];
     const levels = 1 + labels.reduce((a, label) => Math.max(a, label.level), 0);
     const level = Math.min(levels - 1, Math.floor(Math.log2(view.zoom * 1.01)));
@@ -367,7 +371,8 @@ function makeMap(canvas, data, shapes, on) {
     }
     for (const label of shown.sort((a, b) => (b.id === chosen) - (a.id === chosen))) {
       if (taken.length >= most) break;
-      const half = context.measureText(label.text).width / 2 + 4;
+      if (!widths.has(label.text)) widths.set(label.text, context.measureText(label.text).width);
+      const half = widths.get(label.text) / 2 + 4;
       const x = Math.max(half, Math.min(width - half, atX(label.x)));
       const y = atY(label.y) - 14; // above the middle, so that a tight cluster stays in sight
       if (y < 8 || y > height - 8 || atX(label.x) < 0 || atX(label.x) > width) continue;

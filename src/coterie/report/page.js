@@ -133,6 +133,11 @@
 
   function legend() {
     const list = get("legend");
+    if (mode === "cluster" && !data.tree) {
+      get("legend-title").textContent = "Clusters";
+      arrange(list, data.ids.map((_, c) => line(c)));
+      return pressed();
+    }
     list.replaceChildren();
     if (mode === "confidence") {
       get("legend-title").textContent = "Confidence";
@@ -158,15 +163,35 @@
       data.ids.forEach((id, c) => { // outliers are in no theme
         if (id < 0) entry(list, { kind: "cluster", key: c }, column ? null : lookAt(c), data.names[c], data.sizes[c]);
       });
-    } else if (column === null) {
-      get("legend-title").textContent = "Clusters";
-      data.names.forEach((_, c) => entry(list, { kind: "cluster", key: c }, lookAt(c), data.names[c], data.sizes[c]));
     } else {
       get("legend-title").textContent = column.name;
       const sizes = count(column.codes, column.values.length);
       column.values.forEach((name, i) => entry(list, { kind: "value", key: i }, lookOf(i), name, sizes[i]));
     }
     pressed();
+  }
+
+  const lines = new Map(); // of the legend, by the numbers of their clusters
+
+  function line(c) {
+    const id = data.ids[c];
+    if (!lines.has(id)) {
+      lines.set(id, element("li"));
+      entry(lines.get(id), { kind: "cluster" }, lookAt(c), data.names[c], data.sizes[c]);
+    }
+    lines.get(id).firstChild.chooses.key = c; // its place in this cut
+    return lines.get(id);
+  }
+
+  /* What a list shows; of what stays, nothing is touched. */
+  function arrange(list, wanted) {
+    const kept = new Set(wanted);
+    for (const old of [...list.children]) if (!kept.has(old)) old.remove();
+    let next = list.firstElementChild;
+    for (const item of wanted) {
+      if (item === next) next = next.nextElementSibling;
+      else list.insertBefore(item, next);
+    }
   }
 
   /* A line of the legend that selects what it names; without a marker where it has no look. */
@@ -310,6 +335,7 @@
   }
 
   function setFocus(next) {
+    showLists();
     focus = next;
     const cluster = next && next.kind === "cluster" ? next.key : -1;
     let active = null;
@@ -380,7 +406,7 @@
   const files = { cluster: data.cluster, ids: data.ids, names: data.names, sizes: data.sizes }; // of the run
   const parts = new Map(); // row of the overview and article of each cluster, by its number
   const nodes = new Map(!cuts ? [] : cuts.nodes.map(([id, name, size]) => [id, { name, size }]));
-  let cut = cuts ? cuts.shown : 0;
+  let cut = cuts ? cuts.shown : 0, stale = false, noting = 0;
 
   function clustersOf(number) {
     if (number === cuts.shown) return files;
@@ -409,17 +435,27 @@
     return Math.max(finest - gone, Math.min(finest - born - 1, cut));
   }
 
+  /* Overview and articles, if a move of the slider has changed them. */
+  function showLists() {
+    if (!stale) return;
+    stale = false;
+    const shown = data.ids.filter((id) => id >= 0).map((id) => parts.get(id));
+    const most = Math.max(...data.sizes.slice(0, shown.length));
+    shown.forEach(({ bar }, c) => { bar.style.width = (100 * data.sizes[c]) / most + "%"; });
+    arrange(document.querySelector(".overview tbody"), shown.map((part) => part.row));
+    arrange(get("articles"), shown.map((part) => part.article));
+    document.querySelectorAll(".of-shown").forEach((note) => { note.hidden = cut === cuts.shown; });
+  }
+
   function showCut(number) {
     const before = focus && focus.kind === "cluster" ? data.ids[focus.key] : null;
     document.querySelectorAll(".chosen").forEach((old) => old.classList.remove("chosen"));
     cut = number;
     Object.assign(data, clustersOf(cut));
     if (mode === "cluster") paint(); // while no style has changed, which it reads
-    const away = cut !== cuts.shown, shown = data.ids.filter((id) => id >= 0).map((id) => parts.get(id));
-    const most = Math.max(...data.sizes.slice(0, shown.length));
-    shown.forEach(({ bar }, c) => { bar.style.width = (100 * data.sizes[c]) / most + "%"; });
-    document.querySelector(".overview tbody").replaceChildren(...shown.map((part) => part.row));
-    get("articles").replaceChildren(...shown.map((part) => part.article));
+    if (!stale) requestAnimationFrame(() => setTimeout(showLists)); // when the map is drawn
+    stale = true;
+    const away = cut !== cuts.shown;
     get("cut").value = get("cut-number").value = cut;
     get("cut").setAttribute("aria-valuetext", cut + " clusters");
     document.querySelectorAll(".cut button").forEach((button) => {
@@ -428,7 +464,6 @@
     get("cut-said").textContent = away ? "Summary and files of the run are for " + cuts.shown + " clusters. To write these, type: coterie cut RUN " + cut
       : "The files of the run have these clusters. Move the slider for fewer or more.";
     get("cut-back").hidden = !away;
-    document.querySelectorAll(".of-shown").forEach((note) => { note.hidden = !away; });
     legend();
     labels();
     if (before !== null) {
@@ -442,7 +477,8 @@
   function moveTo(number) {
     if (!(number >= 2)) number = cut; // what was typed is no number
     showCut(Math.min(Math.round(number), cuts.leaves.length));
-    history.replaceState(null, "", "#cut=" + cut);
+    clearTimeout(noting); // browsers allow an address to change a hundred times in half a minute
+    noting = setTimeout(() => history.replaceState(null, "", "#cut=" + cut), 200);
   }
 
   /* The address has the cut, and may have a part of the page after it. */
@@ -452,6 +488,7 @@
     let number = Math.max(2, Math.min(Number(asked || cut), cuts.leaves.length));
     if (nodes.has(id) && !asked && !data.ids.includes(id)) number = cutWith(id);
     if (number !== cut) showCut(number);
+    showLists();
     if (part && (asked || cut !== cuts.shown)) {
       history.replaceState(null, "", "#cut=" + cut + "&" + part);
       if (get(part)) get(part).scrollIntoView();
@@ -534,6 +571,7 @@
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { paint(); legend(); });
   matchMedia("print").addEventListener("change", () => { // paper is white, also in dark rooms
+    showLists();
     paint();
     map.draw(); // at once: the printer does not wait for the next frame
   });

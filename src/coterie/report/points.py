@@ -44,7 +44,7 @@ class Points:
     layout: str = "neighbors"  # or "discs"
     # Texts in each of 128 x 128 cells of the map, row by row, where not all are on it.
     density: Sequence[int] | None = None
-    leaves: Sequence[int | None] | None = None  # of the run's tree; None in it: in no cluster
+    leaves: Sequence[int] | None = None  # of the run's tree; -1 for texts in no cluster
 
     def held(self) -> Ints | None:
         """Marks whose texts the page holds, some of every cluster; None: those of all."""
