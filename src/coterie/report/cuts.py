@@ -17,6 +17,7 @@ from coterie.report.page import COLORS, SHADES, SHAPES
 from coterie.report.points import Points, in_base64, shorten, visible
 from coterie.tree import Tree
 
+FEW = 5  # examples of a cluster that the run does not show
 NOWHERE = 0xFFFF  # leaf of a mark that lies in no cluster
 
 
@@ -43,8 +44,9 @@ def looks(tree: Tree) -> dict[int, Look]:
     >>> [tuple(look) for _, look in sorted(looks(tree).items())]  # 2, a part of 1, looks like it
     [(0, 0, 0), (1, 0, 1), (1, 0, 1), (1, 1, 2)]
     """
-    inside = {number: [number] for number in tree.shown("medium")}
-    coarser = tree.merges[tree.finest - tree.levels["medium"] :]
+    medium = tree.levels.get("medium", tree.at)  # edits may leave none
+    inside = {number: [number] for number in tree.shown(medium)}
+    coarser = tree.merges[tree.finest - medium :]
     for union, one, other in coarser:
         inside[union] = sorted(inside[one] + inside[other])  # the largest first
     out: dict[int, Look] = {}
@@ -88,17 +90,17 @@ def _shade(larger: Look, cut: dict[int, Look]) -> Look:
 def others(tree: Tree, shown: set[int]) -> list[Cluster]:
     """Clusters of other cuts, with what is true of them in every cut."""
     return [
-        replace(node, near=[], borderline=[], diverse=[])
+        replace(node, examples=node.examples[:FEW], near=[], borderline=[], diverse=[])
         for number, node in sorted(tree.nodes.items())
         if number not in shown
     ]
 
 
-def pack_cuts(tree: Tree, points: Points, shown: int) -> dict[str, Any]:
+def pack_cuts(tree: Tree, points: Points) -> dict[str, Any]:
     """Plain values for the page's script; leaves of points as places in the list of leaves."""
     place = {leaf: i for i, leaf in enumerate(tree.leaves)}
     return {
-        "shown": shown,
+        "shown": tree.at,
         "levels": dict(tree.levels),
         "leaves": list(tree.leaves),
         "merges": [list(merge) for merge in tree.merges],
@@ -107,6 +109,6 @@ def pack_cuts(tree: Tree, points: Points, shown: int) -> dict[str, Any]:
             for number, look in looks(tree).items()
         ],
         "leaf": in_base64(
-            [NOWHERE if leaf is None else place[leaf] for leaf in points.leaves or ()], "<u2"
+            [NOWHERE if leaf < 0 else place[leaf] for leaf in points.leaves or ()], "<u2"
         ),
     }

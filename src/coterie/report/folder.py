@@ -37,6 +37,7 @@ from coterie.run_files import (
     own_columns,
     read_levels,
     read_map,
+    read_tree,
     table_parts,
 )
 from coterie.summary import data_notes, summarise
@@ -144,7 +145,10 @@ def make_map(
 
 def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) -> ReportData:
     """Everything the page shows, from the files of a run folder."""
-    saved, levels = read_map(path), read_levels(path)
+    saved, tree = read_map(path), None
+    if (path / "clusters.json").exists():
+        tree = read_tree(path)
+    levels = read_levels(path) if tree is None else tree.above()
     table = inside(path, "assignments.csv")
     quality: list[Figure] = []
     points = outliers = stability = timeline = None
@@ -171,7 +175,8 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
             guard=manifest.get("guard"),
         )
         if saved:
-            points = make_points(saved, found.shown, text_column)
+            finest = None if tree is None else tree.column
+            points = make_points(saved, found.shown, text_column, finest)
     sentence = guard_sentence(manifest.get("guard"))
     return ReportData(
         title=f"{counted(manifest['data']['rows'], 'text')} in {counted(len(clusters), 'cluster')}",
@@ -182,13 +187,14 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         quality=quality,
         next_steps=next_steps(clusters, quality),
         points=points,
-        levels=[] if levels is None else levels.levels,
-        themes=levels is not None and levels.themes,
+        levels=[] if levels is None or tree is not None else levels.levels,
+        themes=levels is not None and levels.themes and tree is None,
         outliers=outliers,
         given=given_numbers(manifest.get("guidance", {"given": ()})),
         stability=stability,
         timeline=timeline,
         new=next((entry["new"] for entry in reversed(manifest.get("updates", []))), ()),
+        tree=tree,
     )
 
 
@@ -203,9 +209,21 @@ def _renamed(measured: dict[str, Any] | None, names: Mapping[int, str]) -> dict[
     return out
 
 
-def make_points(saved: dict[str, Any], shown: pa.Table, text_column: str) -> Points:
-    """The points of a map, with the columns worth colouring by: categories and coarser levels."""
+def make_points(
+    saved: dict[str, Any], shown: pa.Table, text_column: str, finest: str | None = None
+) -> Points:
+    """The points of a map, with the columns worth colouring by: categories and coarser levels.
+
+    ``finest`` is the result column with the leaves of the run's tree, if it has one.
+    """
     own = own_columns(shown.column_names)
+    clusters = cell_values(shown[own["cluster"]])
+    leaves = None
+    if finest in own:  # there, outliers have the leaf that they are nearest to
+        leaves = [
+            leaf if cluster >= 0 else -1
+            for leaf, cluster in zip(cell_values(shown[own[finest]]), clusters, strict=True)
+        ]
     kept = {n: n for n in shown.column_names if n not in own.values() and n != text_column}
     kept |= {called: own[name] for name, called in _coarser(own).items()}
     columns = {called: cell_values(shown[name]) for called, name in kept.items()}
@@ -213,13 +231,14 @@ def make_points(saved: dict[str, Any], shown: pa.Table, text_column: str) -> Poi
         x=saved["x"],
         y=saved["y"],
         rows=[row + 1 for row in saved["rows"]],
-        clusters=cell_values(shown[own["cluster"]]),
+        clusters=clusters,
         confidence=cell_values(shown[own["confidence"]].fill_null(0.0)),
         texts=cell_values(shown[text_column]),
         columns={name: values for name, values in columns.items() if fits_legend(values)},
         total=saved["total"],
         layout=saved["layout"],
         density=saved.get("density"),
+        leaves=leaves,
     )
 
 
@@ -255,9 +274,8 @@ def cluster_columns(columns: Sequence[str], chosen: str | None = None) -> tuple[
 
 def _coarser(own: dict[str, str]) -> dict[str, str]:
     """Columns with names of coarser levels or themes, and what the page calls them."""
-    for name in ("broad_name", "theme_name"):
-        if name in own:
-            return {name: BROAD_THEME}
+    if "theme_name" in own:
+        return {"theme_name": BROAD_THEME}
     found = [name for name in own if LEVEL_NAME.fullmatch(name)]
     # The last one is the clustering itself.
     return {name: name.removesuffix("_name").replace("_", " ") for name in found[:-1]}

@@ -127,8 +127,10 @@ class ReportData:
 
     @property
     def cuts(self) -> Tree | None:
-        """The tree, where the page can show other cuts: its marks have their finest clusters."""
-        return None if self.points is None or self.points.leaves is None else self.tree
+        """The tree, where the map can show other cuts of it."""
+        if self.tree is None or self.points is None or self.points.leaves is None:
+            return None
+        return self.tree if self.tree.finest > 2 and self.tree.at > 1 else None
 
 
 def without_texts(data: ReportData) -> ReportData:
@@ -164,7 +166,7 @@ def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
         tree = pack_tree(cluster_tree(data.levels, data.clusters), data.clusters)
         embedded = {**pack(data.points, data.clusters), "tree": tree if data.levels else None}
         if data.cuts is not None:
-            embedded["cuts"] = pack_cuts(data.cuts, data.points, len(data.clusters))
+            embedded["cuts"] = pack_cuts(data.cuts, data.points)
         embedded |= {"shapes": SHAPES, "odd": ODD, "colors": COLORS, "first": first}
     if live is not None:
         script += asset("live.js")

@@ -478,7 +478,7 @@
     if (!(number >= 2)) number = cut; // what was typed is no number
     showCut(Math.min(Math.round(number), cuts.leaves.length));
     clearTimeout(noting); // browsers allow an address to change a hundred times in half a minute
-    noting = setTimeout(() => history.replaceState(null, "", "#cut=" + cut), 200);
+    noting = setTimeout(() => history.replaceState(null, "", cut === cuts.shown ? "#" : "#cut=" + cut), 200);
   }
 
   /* The address has the cut, and may have a part of the page after it. */
