@@ -56,6 +56,15 @@ def test_counts_equal_a_loop_over_texts() -> None:
                 assert term.count == found, term.text
 
 
+def test_a_word_of_greetings_alone_is_held_by_no_text() -> None:
+    terms = Terms(["Hello, card lost", "Hello, lost zoo card"])
+    of = {word: int(terms.stem[i]) for i, word in enumerate(terms.words)}
+    held = ClusterTerms(terms, np.zeros(2, dtype=np.int64), 1)[0].held(
+        [[of["hello"]], [of["card"]], [of["zoo"], of["card"]]]
+    )
+    assert held.T.tolist() == [[False, False], [True, True], [False, True]]
+
+
 def test_a_word_that_every_cluster_has_weighs_less() -> None:
     first, _ = words_of(["order late", "order late", "order broken", "order broken"], [0, 0, 1, 1])
     # Both texts have "order late" as a pair, which stands for both words.

@@ -87,13 +87,6 @@ class Proposal:
     stems: frozenset[int] = frozenset()
     held: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool), compare=False)
 
-    @classmethod
-    def of(cls, parts: Sequence[Candidate]) -> Proposal:
-        """The name of one or more parts."""
-        stems = frozenset().union(*(part.stems for part in parts))
-        held = np.any([part.held for part in parts], axis=0)
-        return cls(", ".join(part.text for part in parts), parts[0].stems, stems, held)
-
 
 def make_names(
     clusters: ClusterTerms, vectors: Floats | None = None, parts: Parts | None = None
@@ -227,28 +220,34 @@ def _evenness(held: Bools, inside: Ints) -> Floats:
 
 
 def combine(found: Sequence[Candidate]) -> Iterator[Proposal]:
-    """Names from candidates, best first; each begins with another one.
+    """Names from candidates, best first; each begins with another one."""
+    return (extend([first], found) for first in found[:PROPOSED])
+
+
+def extend(parts: Sequence[Candidate], found: Sequence[Candidate]) -> Proposal:
+    """The name that begins with some parts.
 
     A further part follows while fewer than 60% of the texts hold one, the name has fewer than
     three characteristic words, or it lacks the most characteristic one. It is the one of the best
     score among those that share no word, lowered where its texts hold a part already. Where one
     phrase holds the words of all parts, it is the name.
     """
-    for first in found[:PROPOSED]:
-        parts, held, stems = [first], first.held, first.stems
-        while len(parts) < MOST_PARTS:
-            short = len(stems) < SHORT
-            others = [c for c in found if may_follow(c, parts)]
-            if held.mean() >= ENOUGH and not short:
-                others = [c for c in others if c.top]
-            worth = [c.score * max((~held)[c.held].mean(), LEAST_NEW) ** APART for c in others]
-            best = int(np.argmax(np.round(worth, 9))) if worth else -1
-            if best < 0 or worth[best] < (WEAKEST if short else SECOND) * first.score:
-                break
-            held, stems = held | others[best].held, stems | others[best].stems
-            one = next((c for c in found if c.stems == stems), None)  # "Billing Issue, Report"
-            parts = [*parts, others[best]] if one is None else [one]
-        yield Proposal(", ".join(part.text for part in parts), first.stems, stems, held)
+    first = parts[0]
+    held = np.any([part.held for part in parts], axis=0)
+    stems = frozenset[int]().union(*(part.stems for part in parts))
+    while len(parts) < MOST_PARTS:
+        short = len(stems) < SHORT
+        others = [c for c in found if may_follow(c, parts)]
+        if held.mean() >= ENOUGH and not short:
+            others = [c for c in others if c.top]
+        worth = [c.score * max((~held)[c.held].mean(), LEAST_NEW) ** APART for c in others]
+        best = int(np.argmax(np.round(worth, 9))) if worth else -1
+        if best < 0 or worth[best] < (WEAKEST if short else SECOND) * first.score:
+            break
+        held, stems = held | others[best].held, stems | others[best].stems
+        one = next((c for c in found if c.stems == stems), None)  # "Billing Issue, Report"
+        parts = [*parts, others[best]] if one is None else [one]
+    return Proposal(", ".join(part.text for part in parts), first.stems, stems, held)
 
 
 def may_follow(candidate: Candidate, parts: Sequence[Candidate]) -> bool:

@@ -30,6 +30,7 @@ from coterie.description.names import (
     centered,
     choose,
     combine,
+    extend,
     find_candidates,
     may_follow,
 )
@@ -166,18 +167,18 @@ class _Naming:
     def large_parts(self, number: int) -> list[int]:
         """Up to three clusters that make up most of a union, largest first; none for others.
 
-        The largest one is split until there are three. Parts of less than a fifth of the texts, and
-        those without words, are left out.
+        The largest one that has two large parts is split until there are three. Large is a fifth of
+        the texts. Those without words are left out.
         """
         least = LARGE_PART * self.words[number].size
 
-        def split(part: int) -> list[int]:
+        def large(part: int) -> list[int]:
             return [p for p in self.inside.get(part, ()) if self.words[p].size >= least]
 
-        parts = split(number)
-        while len(parts) < PARTS and (larger := [part for part in parts if split(part)]):
-            largest = min(larger, key=self._by_size)
-            parts = [*(part for part in parts if part != largest), *split(largest)]
+        parts = large(number)
+        while len(parts) < PARTS and (split := [p for p in parts if len(large(p)) > 1]):
+            largest = min(split, key=self._by_size)
+            parts = [*(part for part in parts if part != largest), *large(largest)]
         return sorted(filter(self.candidates, parts), key=self._by_size)
 
     def _by_size(self, number: int) -> tuple[int, int]:
@@ -186,37 +187,42 @@ class _Naming:
     def _covering(
         self, number: int, parts: Sequence[int], own: Iterator[Proposal]
     ) -> Iterator[Proposal]:
-        """Names for a union: those first that leave out the fewest of its large parts.
+        """Names for a union: the one of its own words, unless others leave out fewer large parts.
 
-        Beside the names of its own words, these are the best phrases of each of its large parts.
-        A name leaves a part out if far fewer of its texts hold it than hold the part's best phrase.
+        The others are made of the best phrases of each of these. A name leaves a part out if far
+        fewer of its texts hold a phrase of the name than hold the part's best phrase.
         """
-        cluster, first = self.words[number], next(own, None)
+        first = next(own, None)
         if first is None:
             return
+        cluster, found = self.words[number], self.candidates(number)
         heads = [self.candidates(part)[:HEADS] for part in parts]
-        held = cluster.held([list(head.stems) for some in heads for head in some])
-        columns = iter(held.T)
-        heads = [[replace(head, held=next(columns)) for head in some] for some in heads]
+        held = iter(cluster.held([list(head.stems) for some in heads for head in some]).T)
+        top = found[0].score
+        heads = [[replace(head, held=next(held), score=top) for head in some] for some in heads]
         leaf = self.codes[cluster.rows]
-        needed = []
-        for part, some in zip(parts, heads, strict=True):
-            here = np.isin(leaf, list(self.below[part]))
-            needed.append((here, COVERS * some[0].held[here].mean()))
+        inside = [np.isin(leaf, list(self.below[part])) for part in parts]
+        least = [
+            COVERS * some[0].held[part].mean() for some, part in zip(heads, inside, strict=True)
+        ]
 
         def left_out(name: Proposal) -> int:
-            return sum(name.held[here].mean() < least for here, least in needed)
+            return sum(
+                name.held[part].mean() < low for part, low in zip(inside, least, strict=True)
+            )
 
-        if not left_out(first):
-            yield first
-        yield from sorted([first, *_joined(heads), *own], key=left_out)
+        yield from (
+            sorted([first, *_joined(heads, found)], key=left_out) if left_out(first) else [first]
+        )
+        yield from own
 
 
-def _joined(heads: Sequence[Sequence[Candidate]]) -> Iterator[Proposal]:
+def _joined(heads: Sequence[Sequence[Candidate]], found: Sequence[Candidate]) -> Iterator[Proposal]:
     """Names of a phrase of each part, as far as there is room; those of the best phrases first."""
     for ranks in sorted(product(*map(range, map(len, heads))), key=sum):
         kept: list[Candidate] = []
         for some, rank in zip(heads, ranks, strict=True):
             if may_follow(some[rank], kept):
                 kept.append(some[rank])
-        yield Proposal.of(kept)
+        if len(kept) > 1:
+            yield extend(kept, found)

@@ -389,7 +389,7 @@ class Terms:
             out.append(form if keep else word)
         return out
 
-    def text(self, form: Ints) -> str:
+    def text(self, form: Iterable[int]) -> str:
         """A term as it is shown, in lower case."""
         return join([self.words[word] for word in form])
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from coterie._random import some_rows
 from coterie._types import Bools, Floats, Ints
-from coterie.description.terms import Group, Terms, unique_rows, weigh
+from coterie.description.terms import Terms, unique_rows, weigh
 from coterie.words.cutting import NO_BLANKS
 
 TAKES_OVER = 0.5  # a pair is shown for its words if so many of the texts with either have it
@@ -186,7 +186,19 @@ class ClusterWords:
         ratio = share / (totals[term] / self.corpus.n)
         weight = share * np.maximum(np.log(ratio), FLOOR)
         order = np.lexsort((term, -np.round(weight, 9)))[:LOOKED_AT]
-        return [self._term(group, int(term[i]), int(count[i]), float(weight[i])) for i in order]
+        form = group.forms[term[order]]
+        told = self.terms.telling[form] | (length == 0)
+        columns = form, group.parts[term[order]], told, count[order], weight[order]
+        return [
+            Term(
+                self.terms.text(words),
+                tuple(part for part, tells in zip(parts, use, strict=True) if tells),
+                tuple(words),
+                int(often),
+                weighs,
+            )
+            for words, parts, use, often, weighs in zip(*(c.tolist() for c in columns), strict=True)
+        ]
 
     def characteristic(self) -> list[Term]:
         """The words that are more frequent in the cluster than elsewhere, but for greetings."""
@@ -261,7 +273,7 @@ class ClusterWords:
             start = start[(word[start + i] == part) & (row[start + i] == row[start])]
         while 2 <= len(start) and len(form) < longest:
             for step, at in ((1, start + len(form)), (-1, start - 1)):
-                at = np.clip(at, 0, len(word) - 1)
+                at = np.minimum(np.maximum(at, 0), len(word) - 1)
                 beside = np.sort(word[at][(row[at] == row[start]) & whole[at]])
                 if len(beside) < COMPLETE * len(start):
                     continue
@@ -277,19 +289,14 @@ class ClusterWords:
     def held(self, stems: Sequence[Sequence[int]]) -> Bools:
         """For each text and each list of stems, whether the text holds all of them."""
         used = np.unique([stem for some in stems for stem in some])
-        column = np.searchsorted(self.terms.single.parts[:, 0], used)
+        known = self.terms.single.parts[:, 0]  # without words that are only in greetings
+        column = np.minimum(np.searchsorted(known, used), len(known) - 1)
         presence = self.terms.single.presence[self.rows][:, column].toarray() > 0
+        presence &= known[column] == used
         place = {int(stem): i for i, stem in enumerate(used)}
         return np.stack(
             [presence[:, [place[stem] for stem in some]].all(axis=1) for some in stems], axis=1
         )
-
-    def _term(self, group: Group, i: int, count: int, weight: float) -> Term:
-        form, parts = group.forms[i], group.parts[i]
-        if group is not self.terms.aside:
-            parts = parts[self.terms.telling[form]]
-        parts = tuple(int(part) for part in parts)
-        return Term(self.terms.text(form), parts, tuple(map(int, form)), count, weight)
 
     def shown(self, count: int, text: str, others: Iterable[str] = ()) -> str:
         """How to show a term that ``count`` texts hold; empty if it is a piece of a word."""
