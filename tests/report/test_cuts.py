@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import coterie
 from coterie.description import Cluster
-from coterie.report import Points, ReportData, render, without_texts, write_report
+from coterie.report import Points, ReportData, read_run, render, without_texts, write_report
 from coterie.report.cuts import looks
 from coterie.report.page import COLORS, SHADES, SHAPES
+from coterie.run_files import RunFiles
 from coterie.tree import Tree, numbered
 
 SIZES = np.array([5, 4, 3, 3, 2, 2, 1, 1])  # texts of the eight finest clusters
@@ -72,6 +74,25 @@ def test_every_cut_is_in_the_file_and_nothing_in_it_acts() -> None:
     bare = render(without_texts(data))
     assert "example of" in page and "example of" not in bare and "text of" not in bare
     assert 'id="cut"' not in render(replace(data, tree=None))
+
+
+def test_the_page_of_a_run_has_its_tree(topics, tmp_path: Path) -> None:
+    """Marks have the leaves of the table, but for outliers, and clusters come by size."""
+    folder = tmp_path / "run"
+    run = coterie.cluster(
+        topics[0], method="auto", encoder="tfidf", max_outliers=0.05, folder=folder
+    )
+    assert run.tree is not None
+    for at in (run.tree.at, run.tree.finest):
+        coterie.cut(folder, at)
+        data = read_run(folder, RunFiles(folder).manifest, RunFiles(folder).clusters)
+        assert data.cuts is not None and data.points is not None and data.points.leaves is not None
+        assert not data.levels and not data.themes
+        cut = {**data.cuts.cut(), -1: -1}
+        assert [cut[leaf] for leaf in data.points.leaves] == list(data.points.clusters)
+        sizes = [cluster.size for cluster in data.clusters]
+        assert sizes == sorted(sizes, reverse=True)
+        assert 'id="cut"' in (folder / "report.html").read_text("utf-8")
 
 
 def random_tree(leaves: int, medium: int, seed: int) -> Tree:

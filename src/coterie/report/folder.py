@@ -27,7 +27,7 @@ from coterie.description import Cluster, text_order
 from coterie.errors import DataError, counted
 from coterie.measured import STABILITY_FILE, TIMELINE_FILE, read_measured
 from coterie.metrics import silhouette
-from coterie.report.html import BROAD_THEME, Outliers, ReportData
+from coterie.report.html import BROAD_THEME, Outliers, ReportData, by_size
 from coterie.report.layout import first_of_equal, map_texts, sample_rows
 from coterie.report.points import Points, fits_legend
 from coterie.report.quality import Figure, figures, guard_sentence, next_steps
@@ -149,6 +149,8 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
     if (path / "clusters.json").exists():
         tree = read_tree(path)
     levels = read_levels(path) if tree is None else tree.above()
+    if tree is not None:  # its numbers are by size in one cut alone
+        clusters = sorted(clusters, key=by_size)
     table = inside(path, "assignments.csv")
     quality: list[Figure] = []
     points = outliers = stability = timeline = None

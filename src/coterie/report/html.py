@@ -56,10 +56,11 @@ def _joined(cluster: Cluster, children: list[Branch]) -> Branch:
 
 
 def _sorted(branches: list[Branch]) -> list[Branch]:
-    return sorted(branches, key=lambda branch: _by_size(branch.cluster))
+    return sorted(branches, key=lambda branch: by_size(branch.cluster))
 
 
-def _by_size(cluster: Cluster) -> tuple[int, int]:
+def by_size(cluster: Cluster) -> tuple[int, int]:
+    """Sorts clusters, the largest first."""
     return -cluster.size, cluster.id
 
 
@@ -184,7 +185,7 @@ def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
         largest=max((cluster.size for cluster in data.clusters), default=1),
         tree=[] if data.themes or not data.levels else cluster_tree(data.levels, data.clusters),
         themes=[
-            (theme, sorted((c for c in data.clusters if c.parent == theme.id), key=_by_size))
+            (theme, sorted((c for c in data.clusters if c.parent == theme.id), key=by_size))
             for level in (data.levels if data.themes else ())
             for theme in level
         ],
