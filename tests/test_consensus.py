@@ -6,7 +6,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import consensus
 from coterie.blocks.graph import knn_smooth
-from coterie.consensus import force_k
+from coterie.consensus import by_sizes, force_k, neighborhood, reference, smoothed_runs
+from coterie.metrics import accuracy
 
 
 def ones(n: int) -> np.ndarray:
@@ -47,10 +48,10 @@ def test_neighbours_of_many_rows_are_searched_in_few_directions(
     rng = np.random.default_rng(0)
     scales = 0.99 ** np.arange(150)
     x = (rng.standard_normal((300, 150)) * scales).astype(np.float32)
-    exact = consensus.smooth(x, 3)
+    exact = neighborhood(x, 3).smoothed()
     monkeypatch.setattr(consensus, "EXACT", 299)
     monkeypatch.setattr(consensus, "SEARCHED", 110)
-    found = consensus.smooth(x, 3)
+    found = neighborhood(x, 3).smoothed()
     assert not np.allclose(found, exact, atol=1e-3)
 
     directions = np.linalg.svd(x, full_matrices=False)[2][:110]
@@ -64,3 +65,50 @@ def test_neighbours_of_many_rows_are_searched_in_few_directions(
     wanted = knn_smooth(start, near, consensus.ROUNDS, consensus.RESTART)
     # Directions have no sign: distances between rows are what counts.
     np.testing.assert_allclose(found @ found.T, wanted @ wanted.T, atol=1e-4)
+
+
+def test_neighbours_count_less_the_farther_they_are() -> None:
+    """Angles in a plane: cosines to the nearest other, and to the second, by hand."""
+    angles = np.radians([0.0, 10.0, 30.0, 180.0, 185.0, 210.0])
+    x = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    rows = neighborhood(x, 2)
+    near, base = rows.near[:, : rows.k + 1], rows.base
+    assert rows.k == 2 and near[0].tolist() == [0, 1, 2]
+    weights = np.ones((6, 3))
+    for i in range(6):
+        first, second = np.cos(angles[near[i, 1:]] - angles[i])
+        weights[i, 2] = np.exp((second - first) / 0.05)
+    wanted = knn_smooth(base, near, consensus.ROUNDS, consensus.RESTART, weights)
+    np.testing.assert_allclose(rows.smoothed(weighted=True), wanted, atol=1e-4)
+    assert not np.allclose(rows.smoothed(), wanted, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "kind"),
+    [(np.repeat([200, 4], [6, 40]), "unequal"), (np.repeat(30, 40), "even")],
+    ids=["unequal", "even"],
+)
+def test_linkage_is_taken_where_sizes_are_unequal(sizes: np.ndarray, kind: str) -> None:
+    rng, k = np.random.default_rng(0), len(sizes)
+    truth = np.repeat(np.arange(k), sizes)
+    centers = rng.normal(size=(k, 40))
+    x = centers / np.linalg.norm(centers, axis=1, keepdims=True)
+    x = (x[truth] + 0.8 * rng.normal(size=(len(truth), 40)) / 40**0.5).astype(np.float32)
+    rows = neighborhood(x, k, flatten=consensus.FLATTEN)
+    before, _ = smoothed_runs(x, rows.smoothed(), k, 20, ones(len(x)), 0)
+    found, facts = by_sizes(x, rows, before, k, ones(len(x)), 0)
+    lost = [1 - m for m in facts["modularity"]]
+    assert facts["sizes"] == kind and facts["centers"] == 2 * k
+    np.testing.assert_array_equal(reference(x, k, ones(len(x)), 0), found)
+    if kind == "even":
+        assert found is before and lost[1] >= consensus.UNEQUAL * lost[0]
+    else:
+        assert accuracy(truth, found) > 0.99 > 0.9 > accuracy(truth, before)
+        assert len(np.unique(found)) == k and lost[1] < consensus.UNEQUAL * lost[0]
+
+
+def test_sizes_are_not_tested_where_rows_have_no_neighbours() -> None:
+    x = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
+    for k in (1, 6):
+        labels = np.arange(9) % k
+        assert by_sizes(x, neighborhood(x, k), labels, k, ones(9), 0) == (labels, {})

@@ -9,11 +9,12 @@ import pytest
 from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
-from coterie import Auto
+from coterie import Auto, TwoStep
 from coterie.errors import UsageError
 from coterie.methods import METHODS
-from coterie.metrics import accuracy, correct
+from coterie.metrics import accuracy, correct, nmi
 from coterie_bench.cli import _narrow, app
+from coterie_bench.data import load_data
 from coterie_bench.datasets import CARDS
 from coterie_bench.ledger import NOISE, key_of
 from coterie_bench.noise import add_noise, spreads, summarize_stability, with_noise
@@ -45,6 +46,16 @@ def test_methods_are_chosen_by_name() -> None:
         assert [entry.method for entry in entries_for([name])] == [name]
     with raises(UsageError, "should be one of"):
         entries_for(["kmean"])
+
+
+def test_a_long_tail_is_clustered_better_than_by_kmeans(benchmarks: Path) -> None:
+    """Citations of 64 papers, 3 to 107 of each; the test of sizes is near its limit there."""
+    data = load_data("citations", benchmarks)
+    models = [Auto(data.n_clusters, random_state=seed).fit(data.texts) for seed in range(3)]
+    unequal = [model.labels_ for model in models if model.choice_["sizes"] == "unequal"]
+    assert unequal
+    plain = TwoStep(data.n_clusters, random_state=0).fit(data.texts).labels_
+    assert min(nmi(data.labels, labels) for labels in unequal) > nmi(data.labels, plain)
 
 
 def test_a_set_runs_from_the_command_line(benchmarks: Path, tmp_path: Path) -> None:

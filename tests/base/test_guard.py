@@ -15,7 +15,7 @@ from coterie.base.guard import (
     nearest_neighbors,
     neighbor_agreement,
 )
-from coterie.consensus import FLATTEN, RUNS, smooth, smoothed_runs
+from coterie.consensus import FLATTEN, RUNS, neighborhood, smoothed_runs
 from coterie.encoders import ViewsEncoder, load_encoder
 from coterie.metrics import nmi
 from encoded import encoded
@@ -140,7 +140,8 @@ def test_the_reference_is_made_from_all_views_of_a_sentence_encoder(
     views.learn(texts)
     x = encoded(views, texts)
     ones = np.ones(len(texts), dtype=np.float32)
-    wanted, _ = smoothed_runs(x, smooth(x, 3, flatten=FLATTEN), 3, RUNS, ones, 5)
+    smoothed = neighborhood(x, 3, flatten=FLATTEN).smoothed()
+    wanted, _ = smoothed_runs(x, smoothed, 3, RUNS, ones, 5)
     np.testing.assert_array_equal(guard.reference, wanted)
     without = Guard(noise, labels, 3, seed=5, texts=texts).reference
     assert nmi(guard.reference, labels) > nmi(without, labels)  # which sees noise and n-grams

@@ -133,6 +133,7 @@ def test_the_classifier_reassigns_what_a_clustering_got_wrong(corpus, monkeypatc
         return np.where(rng.random(len(true)) < 0.2, rng.integers(0, 6, len(true)), true)
 
     monkeypatch.setattr(runs_module, "consensus", spoiled)
+    monkeypatch.setattr(Auto, "_even", True)  # linkage would be better
     model = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
     assert 0.1 < model.choice_["moved"] < 0.25
     assert adjusted_rand_score(truth, model.labels_) > 0.9
@@ -174,6 +175,61 @@ def test_where_a_cluster_would_run_empty_the_nearest_text_decides(
     model.save(tmp_path / "model")
     again = coterie.load(tmp_path / "model")
     np.testing.assert_allclose(again.predict_proba(new), model.predict_proba(new), atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def tail() -> tuple[list[str], np.ndarray]:
+    """Four topics of 100 texts and 26 of five."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(30), np.repeat([100, 5], [4, 26]))
+    own = [[f"t{k}w{i}" for i in range(25 if k < 4 else 5)] for k in range(30)]
+    common = [f"c{i}" for i in range(60)]
+    return [" ".join([*rng.choice(own[k], 4), *rng.choice(common, 2)]) for k in labels], labels
+
+
+@pytest.mark.parametrize("effort", ["standard", "quick"])
+def test_unequal_sizes_are_found_by_linkage(effort: str, tail, tmp_path) -> None:
+    """Labels are those of linkage; the nearest text decides about others, and how sure it is."""
+    texts, truth = tail
+    model = Auto(30, encoder="tfidf-svd", effort=effort, random_state=0).fit(texts)
+    x = model.distinct_vectors_
+    seed = coterie._random.derive_seed(model.seed_, "start")
+    ones = np.ones(len(x), dtype=np.float32)
+    smoothed = runs_module.neighborhood(x, 30, flatten=0.25).smoothed(weighted=True)
+    found = runs_module.linked(smoothed, 30, 60, ones, seed)
+    assert adjusted_rand_score(found[model.rows_], model.labels_) == 1
+    assert accuracy(truth, model.labels_) > 0.95
+    assert model.choice_["sizes"] == "unequal" and "moved" not in model.choice_
+    assert "unequal" in model.remarks()[1] and "60 centers" in model.remarks()[1]
+
+    np.testing.assert_array_equal(model.predict(texts), model.labels_)
+    np.testing.assert_array_equal(model.probabilities_.argmax(axis=1), model.labels_)
+    intercept, slope = auto.CONFIDENCE
+    expected = 1 / (1 + np.exp(-(intercept + slope * model.choice_["plain"])))
+    assert model.probabilities_.max(axis=1).mean() == pytest.approx(expected, abs=0.05)
+    model.save(tmp_path / "model")
+    again = coterie.load(tmp_path / "model")
+    assert again.remarks() == model.remarks()
+    new = [text.rsplit(" ", 3)[0] for text in texts]  # fewer words
+    assert accuracy(truth, model.predict(new)) > 0.9
+    np.testing.assert_allclose(again.predict_proba(new), model.predict_proba(new), atol=1e-5)
+
+
+def test_a_caller_may_ask_for_the_consensus_alone(tail) -> None:
+    texts, truth = tail
+    model = Auto(30, encoder="tfidf-svd", effort="quick", random_state=0)
+    model._even = True
+    model.fit(texts)
+    assert "sizes" not in model.choice_ and len(np.unique(model.labels_)) == 30
+    assert accuracy(truth, model.labels_) < 0.8  # large topics are cut up
+
+
+def test_labels_do_not_cut_large_clusters_up(tail) -> None:
+    texts, truth = tail
+    known = np.where(np.arange(len(truth)) % 100 == 0, truth, -1)
+    model = Auto(30, encoder="tfidf-svd", effort="quick", random_state=0).fit(texts, labels=known)
+    assert model.choice_["sizes"] == "unequal" and "guided" in model.choice_
+    assert accuracy(truth, model.labels_) > 0.9
 
 
 def test_a_weaker_penalty_keeps_small_clusters() -> None:
