@@ -33,8 +33,12 @@ def done(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made / "run", tmp_path / "run"))
 
 
+def clusters_of(folder: Path) -> list[dict]:
+    return list(json.loads((folder / "clusters.json").read_text())["clusters"])
+
+
 def cluster_names(folder: Path) -> list[str]:
-    return [cluster["name"] for cluster in json.loads((folder / "clusters.json").read_text())]
+    return [cluster["name"] for cluster in clusters_of(folder)]
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -106,9 +110,9 @@ def test_own_names_come_back(server, done: Path) -> None:
 def test_a_name_of_the_user_stays(server, done: Path) -> None:
     server.plan = [server.say(f"Given {i}") for i in range(3)]
     run("name", done, "--with", server.url)
-    saved = json.loads((done / "clusters.json").read_text())
+    saved = clusters_of(done)
     saved[1]["name"] = "Mine"
-    (done / "clusters.json").write_text(json.dumps(saved))
+    (done / "clusters.json").write_text(json.dumps({"clusters": saved}))
     server.plan = [server.say("mine")]
     run("name", done, "--with", server.url, "--model", "other")
     names = cluster_names(done)
@@ -234,7 +238,7 @@ def full(name: str, description: str, *quotes: str):
 
 
 def example(folder: Path, i: int) -> str:
-    return str(json.loads((folder / "clusters.json").read_text())[i]["examples"][0])
+    return str(clusters_of(folder)[i]["examples"][0])
 
 
 def test_descriptions_and_quotes_are_kept_and_shown(server, done: Path) -> None:
@@ -243,7 +247,7 @@ def test_descriptions_and_quotes_are_kept_and_shown(server, done: Path) -> None:
                    for i in range(3)]  # fmt: skip
     result = run("name", done, "--with", server.url)
     assert "3,300 tokens" in result.output, result.output
-    clusters = json.loads((done / "clusters.json").read_text())
+    clusters = clusters_of(done)
     assert [c["description"] for c in clusters] == [f"Texts about <b>{i}</b>." for i in range(3)]
     assert [c["quotes"] for c in clusters] == [[quote] for quote in quotes]  # one was made up
     page = (done / "report.html").read_text("utf-8")
@@ -252,7 +256,7 @@ def test_descriptions_and_quotes_are_kept_and_shown(server, done: Path) -> None:
     bare = (done / "report-no-texts.html").read_text("utf-8")
     assert "Texts about &lt;b&gt;1" in bare and quotes[1] not in bare
     run("name", done, "--own-names")
-    assert "description" not in json.loads((done / "clusters.json").read_text())[0]
+    assert "description" not in clusters_of(done)[0]
 
 
 def test_an_unrelated_name_is_rejected_and_said(server, done: Path) -> None:

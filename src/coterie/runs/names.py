@@ -82,6 +82,7 @@ def name_run(
     shared: dict[str, Any] = {"folder": folder, "texts": own.texts, "budget": budget, **vars(asked)}
     naming = name_clusters(own.to_name, endpoint, progress=make_progress(verbose), **shared)
     names = own.with_given(naming)
+    called = {**own.others, **names} if run.tree is not None else {}  # whatever cut shows them
     levels: list[dict[int, Cluster]] = [{} for _ in own.levels]
     problem, stopped, inside, named = naming.problem, naming.stopped, names, naming.named
     for level in reversed(range(len(levels))):
@@ -91,12 +92,16 @@ def name_run(
         found = name_clusters(groups, endpoint, parts=parts, **{**shared, "model": naming.model})
         problem, stopped = problem or found.problem, found.stopped
         named += found.named
-        taken = list(alone.values())
+        for group in groups:
+            called.pop(group.id, None)
+        taken = [*alone.values(), *called.values()]
         for group in found.clusters:
             words = [word for word, _ in group.words]
             name = make_unique(group.name, [*taken, *parts[group.id]], words)
             taken.append(name)
             levels[level][group.id] = replace(group, name=name)
+            if run.tree is not None:
+                called[group.id] = name
         inside = {**own.levels[level], **alone, **{i: g.name for i, g in levels[level].items()}}
     if named:
         by = f"{naming.named} of {naming.total} by {naming.model} at {endpoint.url}"
@@ -111,10 +116,13 @@ def restore_names(folder: Path) -> None:
     """Write the own names of a run back; the caller has the folder's lock."""
     run = read(folder)
     own = OwnNames(run)
-    groups = [] if run.hierarchy is None else run.hierarchy.levels
+    groups, names = [] if run.hierarchy is None else run.hierarchy.levels, own.levels
+    if run.tree is not None:  # of all cuts
+        names = [{i: name for i, name in own.others.items() if i not in own.fixed}]
+        groups = [[run.tree.nodes[i] for i in names[0]]]
     levels = [
-        {g.id: replace(g, name=names[g.id], description=None, quotes=[]) for g in level}
-        for level, names in zip(groups, own.levels, strict=True)
+        {g.id: replace(g, name=called[g.id], description=None, quotes=[]) for g in level}
+        for level, called in zip(groups, names, strict=True)
     ]
     save(run, take_names(own, own.clusters, None, levels, {}))
 
@@ -137,22 +145,26 @@ class OwnNames:
     ----------
     run : Clustering
     clusters : dict of int to str
+    others : dict of int to str
+        Clusters of the merge tree that are not shown; none where there is no tree.
     levels : list of dict of int to str
     fixed : set of int
-        Clusters that keep the names they have.
+        Clusters that keep the names they have, shown or not.
     """
 
     def __init__(self, run: Clustering) -> None:
-        self.run, self.clusters = run, run.names
+        self.run, own = run, {**(run.tree.names if run.tree is not None else {}), **run.names}
         edited, given = run.facts.get("editing", {}), run.facts.get("names", {})
-        self.fixed = {*edited.get("locked", []), *edited.get("named", [])} & self.clusters.keys()
-        for cluster in run.clusters:
-            before = given.get("clusters", {}).get(str(cluster.id))
-            if before is not None and cluster.id not in self.fixed:
-                if cluster.name in (before["own"], before["given"]):
-                    self.clusters[cluster.id] = before["own"]
+        self.fixed = {*edited.get("locked", []), *edited.get("named", [])} & own.keys()
+        for number, name in own.items():
+            before = given.get("clusters", {}).get(str(number))
+            if before is not None and number not in self.fixed:
+                if name in (before["own"], before["given"]):
+                    own[number] = before["own"]
                 else:
-                    self.fixed.add(cluster.id)
+                    self.fixed.add(number)
+        self.clusters = {i: own[i] for i in run.names}
+        self.others = {i: name for i, name in own.items() if i not in run.names}
         groups, pairs = [] if run.hierarchy is None else run.hierarchy.levels, given.get("levels")
         self.levels = [
             self._own_groups(number, level, pairs[number] if number < len(pairs or ()) else {})
@@ -166,6 +178,8 @@ class OwnNames:
         above = self.run.hierarchy.above[number]
         count, only = Counter(above.values()), {place: c for c, place in above.items()}
         own = {group.id: group.name for group in level}
+        if self.run.tree is not None:
+            return {i: {**self.clusters, **self.others}[i] for i in own}
         for group in level:
             alone, pair = only.get(group.id), pairs.get(str(group.id))
             if count[group.id] == 1 and alone is not None:  # called as its one cluster is
@@ -201,14 +215,17 @@ class OwnNames:
         }
         groups = rename_clusters(hierarchy.levels[number], self.levels[number])
         alone = {i: names[0] for i, names in parts.items() if len(names) == 1}
+        if self.run.tree is not None:
+            alone |= {i: name for i, name in self.levels[number].items() if i in self.fixed}
         return [group for group in groups if group.id not in alone], parts, alone
 
     def with_given(self, naming: Naming) -> Names:
-        """Names of all clusters, no two alike."""
-        names = {i: self.clusters[i] for i in self.fixed}
+        """Names of all clusters, no two alike, nor like one that another cut shows."""
+        names = {i: name for i, name in self.clusters.items() if i in self.fixed}
         for cluster in naming.clusters:
             words = [word for word, _ in cluster.words]
-            names[cluster.id] = make_unique(cluster.name, names.values(), words)
+            taken = [*names.values(), *self.others.values()]
+            names[cluster.id] = make_unique(cluster.name, taken, words)
         return names
 
 
@@ -237,14 +254,19 @@ def take_names(
     told = {c.id: replace(c, description=None, quotes=[]) for c in run.clusters}
     told = {i: said.get(i, c) for i, c in told.items() if i not in own.fixed}
     made = renamed(run, {**own.clusters, **names}, levels, told)
-    final = made.names
+    final = made.names if made.tree is None else made.tree.names
+    before = {**own.others, **own.clusters}
     facts = {key: value for key, value in run.facts.items() if key != "names"}
     if by is not None:
-        given = {i: {"own": own.clusters[i], "given": final[i]} for i in final.keys() - own.fixed}
-        facts["names"] = {"by": by, "clusters": {str(i): given[i] for i in sorted(given)}}
-        if levels:
+        given = {
+            str(i): {"own": before[i], "given": final[i]}
+            for i in sorted(final.keys() - own.fixed)
+            if i in own.clusters or final[i] != before[i]
+        }
+        facts["names"] = {"by": by, "clusters": given}
+        if levels and made.tree is None:
             facts["names"]["levels"] = [
-                {str(i): {"own": before[i], "given": group.name} for i, group in level.items()}
-                for level, before in zip(levels, own.levels, strict=True)
+                {str(i): {"own": names[i], "given": group.name} for i, group in level.items()}
+                for level, names in zip(levels, own.levels, strict=True)
             ]
     return replace(made, facts=facts)
