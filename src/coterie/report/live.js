@@ -324,11 +324,11 @@
     refresh();
   });
   function follow() { // edits are of the clusters that the run has, not of another cut of its tree
-    const own = String(live.clusters.length), cut = get("cut") ? get("cut").value : own;
+    if (!get("cut")) return;
+    const own = String(live.clusters.length), cut = get("cut").value;
     get("live-edit").disabled = cut !== own;
-    get("live-cut").hidden = cut === own;
-    get("live-cut").textContent = "Edits change the " + own + " clusters of the run. Go back to them, or give the run these "
-      + cut + ": coterie cut RUN " + cut;
+    get("live-cut").textContent = cut === own ? "" : "Edits change the " + own
+      + " clusters of the run. Go back to them, or give the run these " + cut + ": coterie cut RUN " + cut;
   }
   document.addEventListener("coterie:cut", follow);
   document.addEventListener("keydown", (event) => {
