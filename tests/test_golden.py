@@ -26,8 +26,12 @@ def unpack(archive: Path, place: Path) -> tuple[Path, dict[str, list]]:
 def test_models_answer_as_they_did(archive: Path, tmp_path: Path) -> None:
     folder, answers = unpack(archive, tmp_path)
     model = coterie.load(folder)
-    assert model.predict(NEW).tolist() == answers["labels"]
-    assert np.allclose(model.predict_proba(NEW).max(axis=1), answers["probability"], atol=1e-4)
+    p = model.predict_proba(NEW)
+    second, first = np.sort(p, axis=1)[:, -2:].T
+    clear = first - second > 1e-4  # ties are decided by the rounding of a machine
+    assert clear.sum() > len(NEW) / 2
+    assert model.predict(NEW)[clear].tolist() == np.array(answers["labels"])[clear].tolist()
+    assert np.allclose(first, answers["probability"], atol=1e-4)
 
 
 @pytest.mark.parametrize("archive", RUNS, ids=lambda path: path.stem)
