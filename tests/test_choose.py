@@ -28,7 +28,7 @@ def planted(k: int, n: int = 600, seed: int = 0) -> list[str]:
 def test_clear_clusters_are_found_exactly(k: int) -> None:
     choice = choose_n_clusters(planted(k, 300), encoder="tfidf-svd", random_state=0)
     assert choice.n_clusters == k
-    assert choice.reason.startswith(f"{k} clusters")
+    assert choice.reason.startswith(f"About {k} clusters (")
     again = choose_n_clusters(planted(k, 300), encoder="tfidf-svd", random_state=0)
     assert again == choice
 
@@ -70,7 +70,23 @@ def test_unclear_clusters_get_the_number_of_the_regression() -> None:
     estimate = round(expected_number(dimension, len(vectors), choose.LEXICAL_COEFFICIENTS))
     assert kind == "lexical" and max(row["agreement"] for row in choice.curve) < choose.CLEAR
     assert choice.n_clusters == min(estimate, 40)  # a fifth of the texts
-    assert choice.low == round(choice.n_clusters / 1.8)
+    assert choice.low == round(choice.n_clusters / 2.6)
+
+
+def test_the_reason_names_range_and_levels() -> None:
+    def described(k: int, n: int) -> choose.Choice:
+        return choose._described(k, [{"n_clusters": k, "stability": 0.816}], n // 5, n)
+
+    three = described(27, 3_000)
+    assert three.levels == {"broad": 9, "medium": 27, "fine": 108}
+    assert three.reason == (
+        "About 27 clusters (10 to 70 would be plausible); the same texts also make 9 broad or 108 "
+        "fine ones. At 27, 82% of the texts keep their cluster when half of the data is left out."
+    )
+    assert described(2, 10).levels == {"medium": 2}
+    assert "plausible). At 2" in described(2, 10).reason
+    assert described(200, 3_000).levels["fine"] == 500
+    assert described(30, 200).levels == {"broad": 10, "medium": 30, "fine": 40}
 
 
 def test_most_of_the_best() -> None:

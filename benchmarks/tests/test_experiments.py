@@ -202,6 +202,11 @@ def test_the_fit_of_the_number_of_clusters(load) -> None:
     np.testing.assert_allclose([intercept, *slopes], [1.5, 2.0, -0.5], atol=0.05)
     said = script.report(rows)
     assert said.startswith("COEFFICIENTS = 1.") and "holds the number on 100%" in said
+    assert "nearest of three levels: factor 1.0" in said
+    # Three times too many: broad is right. Half: medium and fine are off by two.
+    np.testing.assert_allclose(
+        np.exp(script.min_over_levels(np.log([3.0, 0.5, 1.5]))), [1.0, 2.0, 1.5]
+    )
 
 
 def test_coefficients_in_use_are_those_of_the_committed_lines(load) -> None:

@@ -47,14 +47,14 @@ LARGEST = 250  # clusters
 TEXTS_PER_CLUSTER = 5  # at least
 # log K = intercept + slope * log(effective dimension) + slope * log(texts), fitted on the
 # development sets and on parts of them (``coterie-bench fit-number``).
-COEFFICIENTS = 2.114, 1.949, -0.415
+COEFFICIENTS = 2.092, 1.951, -0.414
 LEXICAL_COEFFICIENTS = 2.702, 0.750, -0.280  # for TF-IDF and its kind (``--encoder tfidf-svd``)
 GRAPHS = 5, 10  # neighbours in the two graphs whose dimensions are averaged
 CLEAR = 0.985  # agreement of halves from which clusters are clear ...
 TIGHT = 0.05  # ... if the mean squared distance to their centres is no more than this
 NEARLY = 0.97  # of the best agreement, for vectors without texts
 RANGE = 2.6  # the range is the number divided and multiplied by this
-# Levels: the nearest of the three is within a factor of 1.75 of the number of classes on all
+# Levels: the nearest of the three is within a factor of 1.77 of the number of classes on all
 # development sets, each left out of the fit (``coterie-bench fit-number``).
 BROAD, FINE = 3, 4  # the medium number is divided and multiplied by this
 FINEST = 500  # clusters
@@ -66,7 +66,7 @@ Kind = Literal["embedding", "lexical", "precomputed"]
 
 @dataclass(frozen=True)
 class Choice:
-    """A number of clusters and why.
+    """A suggested number of clusters and why.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class Choice:
         cluster when half of the data is left out; ``agreement``, the same information adjusted for
         chance; ``spread``, the mean squared distance of a text to the centre of its cluster.
     reason : str
-        One sentence.
+        The suggestion, its range, the other levels and the stability, in words.
     levels : dict of str to int
         Clusters of the levels "broad", "medium" and "fine"; those that would be the same, or have
         too few texts, are left out.
@@ -211,7 +211,7 @@ def expected_number(
     Examples
     --------
     >>> round(expected_number(10.0, 3_000), 1)
-    26.6
+    26.3
     """
     intercept, slope, size = coefficients
     return float(np.exp(intercept + slope * np.log(dimension) + size * np.log(n_texts)))
@@ -257,11 +257,14 @@ def _described(k: int, curve: list[dict[str, Any]], largest: int, n: int) -> Cho
     """The choice, with a range around it and a sentence."""
     stability = next(row["stability"] for row in curve if row["n_clusters"] == k)
     low, high = max(1, round(k / RANGE)), min(round(k * RANGE), max(largest, k))
+    levels = find_levels(k, n // TEXTS_PER_CLUSTER)
+    beside = " or ".join(f"{levels[name]} {name}" for name in levels if name != "medium")
+    also = f"; the same texts also make {beside} ones" if beside else ""
     reason = (
-        f"{k} clusters: {100 * stability:.0f}% of the texts keep their cluster when half of "
-        f"the data is left out. A range to consider: {low} to {high}."
+        f"About {k} clusters ({low} to {high} would be plausible){also}. At {k}, "
+        f"{100 * stability:.0f}% of the texts keep their cluster when half of the data is left out."
     )
-    return Choice(k, low, high, curve, reason, find_levels(k, n // TEXTS_PER_CLUSTER))
+    return Choice(k, low, high, curve, reason, levels)
 
 
 def _prepare(

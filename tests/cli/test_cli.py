@@ -176,7 +176,8 @@ def test_without_a_number_one_is_found_and_explained(tickets: Path, tmp_path: Pa
     )
     manifest = json.loads((out / "manifest.json").read_text())
     choice = manifest["number_of_clusters"]
-    assert choice["n_clusters"] == manifest["parameters"]["n_clusters"] > 1
+    fine = choice["levels"]["fine"]
+    assert fine == manifest["parameters"]["n_clusters"] > choice["n_clusters"] > 1
     assert choice["low"] <= choice["n_clusters"] <= choice["high"]
     assert choice["reason"] in manifest["summary"] and choice["reason"] in result.output
     refused = run("cluster", tickets, "--method", "kmeans", "--effort", "quick", "-k", "3",

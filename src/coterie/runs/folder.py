@@ -33,7 +33,14 @@ from coterie.run_files import (
     seal,
 )
 
-CHOICE = {"n_clusters": Count, "low": Count, "high": Count, "curve": [dict], "reason": str}
+CHOICE = {
+    "n_clusters": Count,
+    "low": Count,
+    "high": Count,
+    "curve": [dict],
+    "reason": str,
+    "levels?": {"broad?": Count, "medium?": Count, "fine?": Count},
+}
 STARTED = {
     "status": str,
     "started?": str,
