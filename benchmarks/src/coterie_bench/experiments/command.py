@@ -49,7 +49,9 @@ PARTS = {  # what is timed, in the order of a run
     "coterie.base.fitting:labels_of": "labels and confidence",
     "coterie.base.fitting:calibrate": "labels and confidence",
     "coterie.base.outliers:OutlierMixin.outlier_scores": "outliers",
+    "coterie.runs.results:grow": "the merge tree",
     "coterie.runs.results:describe_rows": "words, names, examples",
+    "coterie.runs.results:describe_nodes": "words, names, examples",
     "coterie.runs.results:make_map": "the map",
     "coterie.runs.results:Results.write_whole": "tables, model, page",
 }
