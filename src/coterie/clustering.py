@@ -119,6 +119,11 @@ class Clustering:
         """Names of the clusters by their numbers."""
         return {cluster.id: cluster.name for cluster in self.clusters}
 
+    @property
+    def all_names(self) -> dict[int, str]:
+        """The same, with those of the clusters of the merge tree that are not shown."""
+        return self.names if self.tree is None else {**self.tree.names, **self.names}
+
     @cached_property
     def own(self) -> dict[str, str]:
         """Result columns of the table by what they are; see :func:`own_columns`."""
@@ -175,6 +180,12 @@ class Clustering:
             return self.nearest
         column = self.table[self.own[self.tree.column]]
         return np.array(column.fill_null(-1).to_numpy(), dtype=np.int64)
+
+    def rows_in(self, cluster: int) -> Bools:
+        """Which rows are in a cluster, that may be one of the merge tree; outliers are, too."""
+        if self.tree is None:
+            return np.asarray(self.nearest == cluster)
+        return np.isin(self.finest, self.tree.below(cluster))
 
     @cached_property
     def model(self) -> TextClusterer:
@@ -305,6 +316,8 @@ def renamed(
     if tree is not None:
         given = [group for level in levels for group in level.values()]
         tree = tree.described(given).described(clusters)
+        named = {*run.facts.get("editing", {}).get("named", ()), *called, *(g.id for g in given)}
+        tree = tree.renamed({i: name for i, name in tree.names.items() if i in named})
         hierarchy = tree.above()
         clusters = hierarchy.parented(clusters)
         tree = tree.described(clusters)

@@ -28,7 +28,7 @@ from coterie.blocks.graph import modularity
 from coterie.blocks.linkage import MatrixSpace, chain
 from coterie.choose import find_levels
 from coterie.consensus import COMPARED, UNEQUAL, neighborhood
-from coterie.description import Cluster
+from coterie.description import Cluster, final_names, rename_clusters
 from coterie.errors import UsageError
 from coterie.hierarchy import Hierarchy
 from coterie.metrics import cluster_means
@@ -98,8 +98,8 @@ class Tree:
         if n is None or not 2 <= n <= self.finest:
             named = ", ".join(f"{name} ({count})" for name, count in self.levels.items())
             raise UsageError(
-                f"`clusters={said!r}`: a cut of this run has 2 to {self.finest} clusters; give "
-                f"a number, or a level: {named}.",
+                f"`clusters={said!r}`: a cut of this run has {min(2, self.finest)} to "
+                f"{self.finest} clusters; give a number, or a level: {named}.",
                 code="cut.number",
             )
         return n
@@ -136,8 +136,15 @@ class Tree:
 
     def below(self, number: int) -> list[int]:
         """The finest clusters that a cluster holds; itself, if it is one of them."""
-        parts = self.inside().get(number)
-        return [number] if parts is None else sorted(leaf for p in parts for leaf in self.below(p))
+        return sorted({*self.leaves}.intersection(self.nodes_in(number)))
+
+    def touched(self, clusters: Iterable[int]) -> set[int]:
+        """Clusters that have texts of some of these, but not of all of them."""
+        inside = {leaf for cluster in clusters for leaf in self.below(cluster)}
+        held = {leaf: {leaf} & inside for leaf in self.leaves}
+        for union, one, other in self.merges:
+            held[union] = held[one] | held[other]
+        return {number for number, leaves in held.items() if leaves and leaves != inside}
 
     @property
     def column(self) -> str:
@@ -157,9 +164,10 @@ class Tree:
         return replace(self, nodes={**self.nodes, **{c.id: c for c in clusters}})
 
     def renamed(self, names: Mapping[int, str | None]) -> Tree:
-        """The tree with other names of some clusters."""
-        called = {i: replace(c, name=names.get(i) or c.name) for i, c in self.nodes.items()}
-        return replace(self, nodes=called)
+        """The tree with names that were given; others change where they would be the same."""
+        return self.described(
+            rename_clusters([*self.nodes.values()], final_names(self.names, names))
+        )
 
     def above(self) -> Hierarchy:
         """The named levels that are coarser than what is shown."""
@@ -204,12 +212,12 @@ class Tree:
             out[f"{level}_name"] = [called.get(p, name) if i >= 0 else name for p, i, name in rows]
         return out
 
-    # Edits by a person. What is shown stays a cut: merges are put where it needs them. -----------
+    # Changes by edits and updates. What is shown stays a cut: merges are put where it needs them.
 
     def joined(self, clusters: Sequence[int]) -> Tree:
         """The tree in which clusters that are shown are one, the first, which no cut divides."""
         into, *others = clusters
-        gone = {node for cluster in clusters for node in self._nodes_of(cluster)}
+        gone = {node for cluster in clusters for node in self.nodes_in(cluster)}
         now: dict[int, int | None] = {**dict.fromkeys(gone), into: into}
         merges = []
         for union, one, other in self.merges:
@@ -230,14 +238,25 @@ class Tree:
         The first part has the number of the cluster; unions get free numbers.
         """
         tree = self if cluster in self.leaves else self.joined([cluster])
-        done = tree.finest - tree.at
-        union, merges = cluster, list[tuple[int, ...]](tree.merges[:done])
-        for part in into[1:]:
+        return tree._with(into[1:], cluster, tree.finest - tree.at, free)
+
+    def with_new(self, new: int, beside: int, free: Iterator[int]) -> Tree:
+        """The tree with a new cluster, shown in all cuts that show a certain one of those shown.
+
+        In coarser cuts they are together; so no other cluster has another number in any.
+        """
+        ends = (i for i, merge in enumerate(self.merges) if beside in merge[1:])
+        return self._with([new], beside, next(ends, len(self.merges)), free)
+
+    def _with(self, new: Sequence[int], beside: int, place: int, free: Iterator[int]) -> Tree:
+        """The tree with further clusters, which a cluster takes in at this place of the merges."""
+        union, merges = beside, list[tuple[int, ...]](self.merges[:place])
+        for part in new:
             merges.append((number := next(free), union, part))
             union = number
-        for whole, *parts in tree.merges[done:]:
-            merges.append((whole, *(union if part == cluster else part for part in parts)))
-        return tree._changed((*tree.leaves, *into[1:]), merges, tree.at + len(into) - 1)
+        for whole, *parts in self.merges[place:]:
+            merges.append((whole, *(union if part == beside else part for part in parts)))
+        return self._changed((*self.leaves, *new), merges, self.at + len(new))
 
     def opened(self, cluster: int, n: int) -> tuple[Tree, list[int]] | None:
         """The tree that shows ``n`` parts in the place of a cluster; None if it has fewer."""
@@ -248,15 +267,50 @@ class Tree:
             if last not in inside:
                 return None
             parts = [part for part in parts if part != last] + [*inside[last]]
-        below = {node for part in parts for node in self._nodes_of(part)}
-        taken = {*self._nodes_of(cluster)} - below
+        below = {node for part in parts for node in self.nodes_in(part)}
+        taken = {*self.nodes_in(cluster)} - below
         done = self.finest - self.at
         kept = [merge for merge in self.merges[:done] if merge[0] not in taken]
         back = [merge for merge in self.merges[:done] if merge[0] in taken]
         merges = [*kept, *back, *self.merges[done:]]
         return self._changed(self.leaves, merges, self.at + n - 1), sorted(parts)
 
-    def _nodes_of(self, cluster: int) -> list[int]:
+    def without(self, empty: Iterable[int]) -> tuple[Tree, list[tuple[tuple[int, ...], int]]]:
+        """The tree without finest clusters that have no text and are not shown.
+
+        Also returns which of the finest become which, one step after the other. What held an empty
+        cluster and one other is the same as that now, and is called as the one that is shown.
+        """
+        tree, steps = self, []
+        for leaf in empty:
+            here = next(i for i, merge in enumerate(tree.merges) if leaf in merge[1:])
+            union, *parts = tree.merges[here]
+            beside = parts[0] if parts[1] == leaf else parts[1]
+            number = union if union in tree.shown() else beside
+            first = tree.below(beside)[0]
+            into = number if beside in tree.leaves else first
+            steps.append(((leaf, first), into))
+            merges = [
+                (whole, *(beside if part == union else part for part in inside))
+                for whole, *inside in (*tree.merges[:here], *tree.merges[here + 1 :])
+            ]
+            tree = tree._changed([one for one in tree.leaves if one != leaf], merges, tree.at)
+            tree = tree._renumbered(beside, number, self.nodes)
+        return tree, steps
+
+    def _renumbered(self, old: int, new: int, nodes: Mapping[int, Cluster]) -> Tree:
+        """The tree in which a cluster has another number, and the description of that."""
+        number = {old: new}
+        merges = tuple(
+            (number.get(union, union), number.get(one, one), number.get(other, other))
+            for union, one, other in self.merges
+        )
+        known = {i: node for i, node in self.nodes.items() if i != old}
+        known |= {new: nodes[new]} if new in nodes else {}
+        leaves = tuple(sorted(number.get(leaf, leaf) for leaf in self.leaves))
+        return replace(self, leaves=leaves, merges=merges, nodes=known)
+
+    def nodes_in(self, cluster: int) -> list[int]:
         """A cluster and all that are inside it."""
         inside, out = self.inside(), [cluster]
         for node in out:
@@ -264,14 +318,29 @@ class Tree:
         return out
 
     def _changed(self, leaves: Sequence[int], merges: Sequence[tuple[int, ...]], at: int) -> Tree:
-        """The tree with other merges; levels that it has no clusters for are left out."""
-        last = list(self.levels)[-1]
-        levels = {name: n for name, n in self.levels.items() if n < len(leaves)}
-        levels[last] = len(leaves)
+        """The tree with other merges. Named levels stay where they are between the merges.
+
+        The level that is shown is what is shown. Levels that are no longer any are left out.
+        """
+        order = {union: i for i, (union, _, _) in enumerate(self.merges)}
+        last, finest = list(self.levels)[-1], len(leaves)
+        levels = {last: finest}
+        for name, n in reversed(self.levels.items()):
+            done = self.finest - n
+            if n < self.at:  # what was to be merged, and new clusters just before, still is
+                to_do = [order.get(merge[0], -1) >= done for merge in merges]
+                first = to_do.index(True) if any(to_do) else len(merges)
+                while first and merges[first - 1][0] not in order:
+                    first -= 1
+                n = len(merges) - first + 1
+            else:
+                n = finest - sum(order[merge[0]] < done for merge in merges[: finest - at])
+            if 1 < n < min(levels.values()):
+                levels[name] = n
         known = {*leaves, *(merge[0] for merge in merges)}
         nodes = {i: node for i, node in self.nodes.items() if i in known}
         pairs = tuple((union, one, other) for union, one, other in merges)
-        return Tree(tuple(sorted(leaves)), pairs, levels, at, nodes)
+        return Tree(tuple(sorted(leaves)), pairs, dict(reversed(levels.items())), at, nodes)
 
     def to_dict(self, shown: Iterable[int]) -> dict[str, Any]:
         """Plain values for JSON; clusters that are shown are described elsewhere."""

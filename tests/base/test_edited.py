@@ -1,10 +1,14 @@
 """Merges and splits: probabilities by the equations, and no text that moves unasked."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from coterie.base.edited import EDGE, EditedAssigner, Merge, Split, edited, restore_assigner
 from coterie.blocks.assign import CenterAssigner, NeighborAssigner, probabilities
+from coterie.errors import DataError
+from said import raises
 
 
 @pytest.fixture
@@ -117,3 +121,39 @@ def test_a_saved_rule_gives_the_same_logits(kind, assigner, vectors) -> None:
     again = restore_assigner(chain.arrays(), {"kind": chain.kind, **chain.numbers()}, {})
     assert np.array_equal(again.logits(vectors), chain.logits(vectors))
     assert again.clusters == chain.clusters
+
+
+CUT = {0: 9, 1: 9, 2: 2, 3: 7, 4: 7}
+
+
+def test_a_cut_adds_probabilities_and_the_own_cluster_leads(assigner, vectors) -> None:
+    shown = replace(edited(assigner, 5), cut=CUT)
+    assert shown.clusters == [2, 7, 9] and shown.leaves == [0, 1, 2, 3, 4]
+    p, q = (probabilities(a.logits(vectors)) for a in (assigner, shown))
+    assert q.shape == (300, 10) and (q[:, [0, 1, 3, 4, 5, 6, 8]] == 0).all()
+    led = 0
+    for row in range(300):
+        sums = {9: p[row, 0] + p[row, 1], 2: p[row, 2], 7: p[row, 3] + p[row, 4]}
+        own = CUT[int(p[row].argmax())]
+        assert q[row].argmax() == own
+        if sums[own] < max(sums.values()):  # the sum of another is larger: it stays just behind
+            led += 1
+            sums[own] = max(sums.values()) * np.exp(EDGE)
+        total = sum(sums.values())
+        assert [q[row, i] for i in sums] == pytest.approx([s / total for s in sums.values()])
+    assert led  # otherwise the case above was not tried
+
+
+def test_a_cut_follows_steps_and_may_come_alone(assigner, vectors) -> None:
+    steps = Merge((1, 3), 6), Split(2, (2, 5), parts_of(vectors, 2))
+    finest = edited(assigner, 5).then(*steps)
+    shown = replace(finest, cut={0: 0, 6: 8, 4: 8, 2: 0, 5: 5})
+    before, after = labels(finest, vectors), labels(shown, vectors)
+    assert {*before} <= {*shown.leaves} == {0, 2, 4, 5, 6} and shown.clusters == [0, 5, 8]
+    assert (after == [shown.cut[i] for i in before]).all()
+    assert np.array_equal(shown.finest_logits(vectors), finest.logits(vectors))
+    saved = {"kind": shown.kind, **shown.numbers()}
+    again = restore_assigner(shown.arrays(), saved, {})
+    assert np.array_equal(again.logits(vectors), shown.logits(vectors)) and again.cut == shown.cut
+    with raises(DataError, "cut", "other clusters"):
+        restore_assigner(shown.arrays(), {**saved, "cut": [[0, 0], [6, 8]]}, {})

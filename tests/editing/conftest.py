@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import commands
@@ -21,7 +22,7 @@ def content(run: Path, *, log: bool = False) -> dict[str, bytes]:
 
 def clusters(run: Path) -> dict[int, str]:
     saved = json.loads((run / "clusters.json").read_text("utf-8"))
-    return {c["id"]: c["name"] for c in saved}
+    return {c["id"]: c["name"] for c in saved["clusters"]}
 
 
 def members(run: Path) -> dict[int, set[str]]:
@@ -73,3 +74,34 @@ def edit_file(tmp_path: Path) -> Callable[[str], Path]:
         return tmp_path / "edits.yaml"
 
     return write
+
+
+THINGS = {
+    "money": ["invoice", "refund", "payment", "voucher"],
+    "post": ["parcel", "courier", "depot", "label"],
+    "garden": ["mower", "hedge", "seeds", "shed"],
+}
+
+
+def nested_texts(each: int = 8) -> list[str]:
+    """Texts about twelve things of three kinds."""
+    rng, out = np.random.default_rng(0), []
+    for kind, things in THINGS.items():
+        for thing in things:
+            for _ in range(each):
+                own = rng.choice([f"{thing}{i}" for i in "abcd"], 2, replace=False)
+                wide = rng.choice([f"{kind}{i}" for i in "xyz"], 2, replace=False)
+                out.append(" ".join([thing, *own, *wide, kind]))
+    return out
+
+
+@pytest.fixture(scope="session")
+def nested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that found its number of clusters: with a merge tree, outliers and an empty row."""
+    texts = nested_texts()
+    odd = ["zebra quagga okapi", "zebra okapi", "lorem ipsum dolor"]
+    file = write_tickets(tmp_path_factory.mktemp("nested") / "in.csv", [*texts, "", texts[3], *odd])
+    out = file.parent / "run"
+    options = ["--encoder", "tfidf-svd", "-q", "--max-outliers", "4", "--out", out]
+    call("cluster", file, *options, "--id-column", "ticket")
+    return out

@@ -58,8 +58,9 @@ class Assessed:
         return np.asarray(np.where(p.any(axis=1), p.argmax(axis=1), -1), dtype=np.int64)
 
     def outliers(self, limit: OutlierLimit) -> Bools:
-        """Which texts belong to none of the clusters."""
-        return np.asarray(limit.marks(self.scores, self.labels) & ~self.bound)
+        """Which texts belong to none of the clusters; limits are those of the finest ones."""
+        clusters = self.labels if self.finest is None else self.finest
+        return np.asarray(limit.marks(self.scores, clusters) & ~self.bound)
 
 
 class OutlierMixin(ClustererCore):

@@ -188,8 +188,9 @@ def _check_fit(model: OutlierMixin) -> None:
     finest, highest = numbers, k - 1
     if isinstance(assigner, EditedAssigner):
         numbers, finest = set(assigner.clusters), set(assigner.leaves)
-        highest = max(numbers, default=0)
-    if not 1 <= k <= MOST_CLUSTERS or len(numbers) != k or highest > max(HIGHEST, 100 * k):
+        highest = max([*numbers, *finest])
+    most = max(HIGHEST, 100 * len(finest))
+    if not 1 <= k <= MOST_CLUSTERS or len(numbers) != k or highest > most:
         raise DataError(f"n_clusters={k} and clusters up to {highest} do not fit together.")
     if strange := [c for c in model.corrections_.values() if c not in finest]:
         raise DataError(f"a correction assigns cluster {strange[0]}, which does not exist.")
@@ -197,7 +198,7 @@ def _check_fit(model: OutlierMixin) -> None:
         raise DataError(f"vectors of {dim} numbers are too wide for a model.")
     with np.errstate(all="ignore"):
         found = assigner.logits(np.zeros((1, dim), dtype=np.float32))
-    if found.shape[1] <= highest or not np.isfinite(found[:, sorted(numbers)]).all():
+    if found.shape[1] <= max(numbers) or not np.isfinite(found[:, sorted(numbers)]).all():
         raise DataError(f"the model has no {k} clusters in vectors of {dim} numbers.")
 
 

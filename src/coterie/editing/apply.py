@@ -50,9 +50,12 @@ class Draft:
     described: set[int] = field(default_factory=set)
     # Clusters of texts by their fingerprints
     corrections: dict[str, int] = field(default_factory=dict)
-    # Of a run that shows a cut of a merge tree: the tree, and the finest cluster of each row
+    # Of a run that shows a cut of a merge tree: the tree, the finest cluster of each row, and those
+    # that corrections led to; and clusters, shown or not, whose texts are others now
     tree: Tree | None = None
     finest: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    led_to: Mapping[str, int] = field(default_factory=dict)
+    renewed: set[int] = field(default_factory=set)
     # What the edits add to the assigner of the model
     steps: list[Step] = field(default_factory=list)
     done: list[str] = field(default_factory=list)  # what was done, in sentences
@@ -69,7 +72,8 @@ class Draft:
         """Of a run; the arrays are copies."""
         earlier = run.facts.get("editing", {})
         cut = {} if run.tree is None else run.tree.cut()
-        corrections = run.config.get("corrections", {}).items()
+        led_to = run.config.get("corrections", {})
+        known = run.clusters if run.tree is None else run.tree.nodes.values()
         return cls(
             texts=run.texts,
             labels=run.nearest.copy(),
@@ -81,10 +85,11 @@ class Draft:
             locked=set(earlier.get("locked", [])),
             named=set(earlier.get("named", [])),
             finished=set(earlier.get("done", [])),
-            described={c.id for c in run.clusters if c.description or c.quotes},
-            corrections={mark: cut.get(finest, finest) for mark, finest in corrections},
+            described={c.id for c in known if c.description or c.quotes},
+            corrections={mark: cut.get(finest, finest) for mark, finest in led_to.items()},
             tree=run.tree,
             finest=run.finest.copy(),
+            led_to=led_to,
             seed=run.seed,
         )
 
@@ -112,6 +117,11 @@ class Draft:
         """A number that is not used any more, and never again."""
         del self.names[cluster]
         self.named.discard(cluster)
+
+    def given_names(self) -> dict[int, str | None]:
+        """Names of clusters that are shown, and those that a person gave to others."""
+        known = {} if self.tree is None else self.tree.names
+        return {**{i: known[i] for i in self.named & known.keys()}, **self.names}
 
     def renew(self, clusters: Iterable[int]) -> None:
         """Clusters that are no longer those that were described, or marked as done."""
@@ -145,6 +155,29 @@ class Draft:
             if cluster in clusters:
                 self.corrections[mark] = now.get(mark, cluster)
 
+    def open_finest(self, cluster: int) -> list[int]:
+        """The finest clusters inside a cluster of a merge tree that are in no locked part of it."""
+        assert self.tree is not None
+        parts = self.locked.intersection(self.tree.nodes_in(cluster)) - {cluster}
+        locked = {leaf for part in parts for leaf in self.tree.below(part)}
+        return [leaf for leaf in self.tree.below(cluster) if leaf not in locked]
+
+    def nearest_finest(self, rows: Ints, cluster: int) -> Ints:
+        """The finest cluster inside a cluster whose mean is nearest to each of these rows."""
+        found = np.array(self.open_finest(cluster))
+        if len(found) == 1:
+            return np.full(len(rows), found[0])
+        vectors, others = self.get_vectors(), ~np.isin(np.arange(len(self.labels)), rows)
+        means = [vectors[others & (self.finest == leaf)].mean(axis=0) for leaf in found]
+        far = np.linalg.norm(vectors[rows][:, None] - np.array(means), axis=2)
+        return np.asarray(found[far.argmin(axis=1)])
+
+    def is_nested(self, one: int, other: int) -> bool:
+        """Whether one cluster holds the other, so that no cut shows both."""
+        if self.tree is None:
+            return one == other
+        return one in self.tree.nodes_in(other) or other in self.tree.nodes_in(one)
+
     def finest_of(self, row: int) -> int:
         """The cluster that a correction of a row leads to: in a merge tree, the finest."""
         return int((self.labels if self.tree is None else self.finest)[row])
@@ -155,8 +188,12 @@ class Draft:
             return self.corrections
         rows = np.flatnonzero(self.labels >= 0)
         now = {fingerprint(self.texts[row]): int(self.finest[row]) for row in rows}
-        first = {cluster: leaf for leaf, cluster in reversed(self.tree.cut().items())}
-        return {mark: now.get(mark, first[c]) for mark, c in self.corrections.items()}
+        cut = self.tree.cut()
+        first = {cluster: leaf for leaf, cluster in reversed(cut.items())}
+        for mark, cluster in self.corrections.items():
+            led = self.led_to.get(mark, -1)
+            now.setdefault(mark, led if cut.get(led) == cluster else first[cluster])
+        return {mark: now[mark] for mark in self.corrections}
 
     def bound_rows(self) -> list[tuple[int, int]]:
         """Rows whose text was given a cluster by a person, and that cluster."""
@@ -167,7 +204,8 @@ class Draft:
 
     def shown(self, cluster: int) -> str:
         """A cluster as sentences call it."""
-        name = self.names.get(cluster)
+        hidden = {} if self.tree is None else self.tree.names
+        name = self.names.get(cluster, hidden.get(cluster))
         return f"{cluster} ({name})" if name else str(cluster)
 
 
@@ -229,7 +267,8 @@ def apply_edits(edits: Sequence[Edit], draft: Draft) -> None:
     """Do all edits in their order, on the working copy."""
     for edit in edits:
         for cluster in edit.clusters:
-            if cluster not in draft.names:
+            hidden = edit.kind == "unlock" and cluster in draft.locked
+            if cluster not in draft.names and not hidden:
                 known = ", ".join(map(str, sorted(draft.names)))
                 raise DataError(
                     f"{edit.where}: there is no cluster {cluster}; there are {known}.",
@@ -240,11 +279,12 @@ def apply_edits(edits: Sequence[Edit], draft: Draft) -> None:
 
 def _merge(edit: Edit, draft: Draft) -> None:
     """The first cluster named takes the rows of the others, whose numbers are retired."""
-    _refuse_locked(edit, draft, edit.clusters)
+    touched = {*edit.clusters} if draft.tree is None else draft.tree.touched(edit.clusters)
+    _refuse_locked(edit, draft, touched)
     into, *others = edit.clusters
     said = ", ".join(draft.shown(cluster) for cluster in others)
     before = draft.shown(into)
-    draft.renew(edit.clusters)
+    draft.renew(touched)
     for cluster in others:
         draft.retire(cluster)
     if edit.names:
@@ -257,6 +297,7 @@ def _merge(edit: Edit, draft: Draft) -> None:
         draft.finest[np.isin(draft.finest, finest)] = into
         draft.steps.append(Merge(tuple(finest), into))
         draft.tree = draft.tree.joined(edit.clusters)
+        draft.renewed |= touched
     else:
         draft.steps.append(Merge(edit.clusters, into))
     draft.moved = True
@@ -281,12 +322,12 @@ def _open(edit: Edit, draft: Draft, tree: Tree, cluster: int) -> bool:
     for i, wanted in enumerate(edit.names):
         _check_free(edit, draft, wanted, cluster, edit.names[:i])
     said, cut = draft.shown(cluster), draft.tree.cut()
-    draft.renew(edit.clusters)
-    draft.retire(cluster)
+    del draft.names[cluster]  # it is there again if a coarser cut shows it
     rows = np.flatnonzero(draft.labels == cluster)
     draft.labels[rows] = [cut[leaf] for leaf in draft.finest[rows].tolist()]
     parts.sort(key=lambda part: (-draft.size(part), part))
-    for part, name in zip(parts, edit.names or [None] * edit.into, strict=True):
+    draft.names |= {part: tree.names.get(part) for part in parts}
+    for part, name in zip(parts, edit.names, strict=False):
         draft.rename(part, name)
     draft.follow_corrections({cluster})
     draft.moved = True
@@ -297,6 +338,8 @@ def _open(edit: Edit, draft: Draft, tree: Tree, cluster: int) -> bool:
 
 def _split_by_kmeans(edit: Edit, draft: Draft, cluster: int) -> None:
     """K-means on the vectors of the cluster; the largest part keeps the number."""
+    touched = {cluster} if draft.tree is None else {cluster, *draft.tree.touched([cluster])}
+    _refuse_locked(edit, draft, touched)
     vectors = draft.get_vectors()[draft.rows(cluster)]
     distinct = len(np.unique(vectors, axis=0))
     if distinct < edit.into:
@@ -316,7 +359,7 @@ def _split_by_kmeans(edit: Edit, draft: Draft, cluster: int) -> None:
     for i, wanted in enumerate(edit.names):
         _check_free(edit, draft, wanted, cluster, edit.names[:i])
     said, draft.next_id = draft.shown(cluster), draft.next_id + edit.into - 1
-    draft.renew(edit.clusters)
+    draft.renew(touched)
     step = Split(cluster, ids, _sure(found.centers[order], vectors, seed))
     rows = np.flatnonzero(draft.labels == cluster)
     draft.labels[rows] = np.array(ids)[
@@ -332,11 +375,25 @@ def _split_by_kmeans(edit: Edit, draft: Draft, cluster: int) -> None:
         free = count(draft.next_id)
         draft.tree = draft.tree.divided(cluster, ids, free)
         draft.next_id = next(free)
+        draft.renewed |= touched
         draft.finest[rows] = draft.labels[rows]
     draft.steps.append(step)
     draft.moved = True
     parts = ", ".join(f"{i}: {draft.size(i):,}" for i in ids)
     draft.done.append(f"split {said} into {edit.into} parts ({parts} rows)")
+
+
+def prune(tree: Tree, finest: Ints, outliers: Bools) -> tuple[Tree, list[Step]]:
+    """Give up finest clusters that have no row, unless they are shown.
+
+    Returns the tree without them, and what the assigner has to do; ``finest``, those of the rows,
+    changes in place.
+    """
+    empty = {*tree.leaves}.difference(finest[~outliers].tolist(), tree.shown())
+    tree, found = tree.without(sorted(empty))
+    for clusters, into in found:
+        finest[np.isin(finest, clusters)] = into
+    return tree, [Merge(clusters, into) for clusters, into in found]
 
 
 def _sure(centers: Floats, vectors: Floats, seed: int) -> CenterAssigner:
@@ -361,8 +418,17 @@ def _move(edit: Edit, draft: Draft) -> None:
     """Rows and their texts go to another cluster, in later predictions, too."""
     (to,) = edit.clusters
     rows = select_rows(edit, draft)
-    _refuse_locked(edit, draft, {to, *draft.labels[rows[~draft.outliers[rows]]].tolist()})
+    inside = rows[~draft.outliers[rows]]
+    touched = {to, *draft.labels[inside].tolist()}
     leaving = rows[(draft.labels[rows] != to) | draft.outliers[rows]]
+    if draft.tree is not None:
+        left = draft.finest[np.intersect1d(inside, leaving)].tolist()
+        touched |= draft.tree.touched([to, *left]) - {*draft.tree.nodes_in(to)}
+        if draft.outliers[leaving].any():
+            touched |= {i for i in draft.locked if to in draft.tree.nodes_in(i)}
+        if not draft.open_finest(to):
+            touched |= {*draft.tree.nodes_in(to)}
+    _refuse_locked(edit, draft, touched)
     if not len(leaving):
         raise DataError(
             f"{edit.where}: all {len(rows)} rows are in cluster {to} already; leave the edit out."
@@ -375,7 +441,7 @@ def _move(edit: Edit, draft: Draft) -> None:
             )
     draft.correct(rows, to)
     if draft.tree is not None:
-        draft.finest[leaving] = -1  # which of the finest it is, the model says
+        draft.finest[leaving] = draft.nearest_finest(leaving, to)
     draft.done.append(f"moved {counted(len(leaving), 'row')} to {draft.shown(to)}")
 
 
@@ -423,11 +489,14 @@ def _refuse_locked(edit: Edit, draft: Draft, clusters: Iterable[int]) -> None:
 def _check_free(
     edit: Edit, draft: Draft, name: str, cluster: int, more: Sequence[str] = ()
 ) -> None:
-    for other, taken in draft.names.items():
-        if other != cluster and taken is not None and taken.casefold() == name.casefold():
+    for other, taken in draft.given_names().items():
+        if taken is None or draft.is_nested(other, cluster):
+            continue
+        if taken.casefold() == name.casefold():
+            merge = f", or merge the two: 'merge: [{other}, {cluster}]'"
             raise DataError(
                 f"{edit.where}: cluster {other} has the name {taken!r} already; choose another "
-                f"one, or merge the two: 'merge: [{other}, {cluster}]'.",
+                f"one{merge if other in draft.names else ''}.",
                 code="edit.name_taken",
             )
     if name.casefold() in [given.casefold() for given in more]:

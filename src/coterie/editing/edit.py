@@ -14,7 +14,7 @@ from coterie._folders import held
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_path, checked
 from coterie.base import TextClusterer
-from coterie.base.edited import EditedAssigner, Merge, Step, correct, edited
+from coterie.base.edited import Merge, Step, correct, edited
 from coterie.blocks.assign import probabilities
 from coterie.clustering import (
     Clustering,
@@ -28,7 +28,7 @@ from coterie.clustering import (
 )
 from coterie.corpus import texts_from
 from coterie.description import Cluster, describe_nodes, names_by_number
-from coterie.editing.apply import Draft, apply_edits
+from coterie.editing.apply import Draft, apply_edits, prune
 from coterie.editing.parse import Edit, read_edits
 from coterie.errors import DataError, UsageError, counted
 from coterie.hierarchy import (
@@ -145,12 +145,11 @@ def cut(run: str | Path, clusters: int | str, *, version: str | None = None) -> 
     folder = check_path("run", run)
     with opened(folder, version=version) as before:
         tree = need_tree(before.tree).at_level(clusters)
-        draft, called = Draft.of(before), tree.names
-        places = {**tree.cut(), -1: -1}
+        draft, places = Draft.of(before), {**tree.cut(), -1: -1}
         draft.labels = np.array([places[leaf] for leaf in draft.finest.tolist()], dtype=np.int64)
+        draft.corrections = {mark: places[leaf] for mark, leaf in draft.led_to.items()}
+        draft.names = {i: tree.names.get(i) for i in tree.shown()}
         draft.tree, draft.moved = tree, True
-        draft.follow_corrections(set(draft.corrections.values()))
-        draft.names = {i: called.get(i) for i in tree.shown()}
         log = {"edits": [{"cut": tree.at}], "done": [f"cut into {counted(tree.at, 'cluster')}"]}
         save(before, take_edits(before, draft), log=log)
     return tree.at
@@ -222,7 +221,7 @@ def take_edits(run: Clustering, draft: Draft) -> Clustering:
     made = _moved(run, draft) if draft.moved else renamed(run, draft.names)
     facts = {**made.facts, "editing": editing}
     if "names" in facts:  # of a namer; those that edits have changed are not its own
-        same = {str(c.id) for c in made.clusters if run.names.get(c.id) == c.name}
+        same = {str(i) for i, name in made.all_names.items() if run.all_names.get(i) == name}
         given = {i: pair for i, pair in facts["names"]["clusters"].items() if i in same}
         facts["names"] = {**facts["names"], "clusters": given}
     return replace(made, facts=facts)
@@ -273,13 +272,15 @@ def _moved_in_tree(
 ) -> Clustering:
     """The same for a run with a merge tree, all of whose clusters are described anew."""
     assert run.tree is not None
-    changed = {i for i, name in draft.names.items() if name is None}
-    kept = {i: node.name for i, node in tree.nodes.items() if i not in changed}
-    kept |= {i: name for i, name in draft.names.items() if name is not None}
-    marked = np.where(draft.outliers, -1, draft.finest)
-    nodes = describe_nodes(run.texts, marked, tree.inside(), run.vectors, names=kept)
-    said = {i: c for i, c in tree.nodes.items() if i not in draft.names or i in draft.described}
-    tree = replace(tree, nodes={c.id: c for c in as_said(list(nodes.values()), said)})
+    given = draft.given_names()
+    tree = tree.renamed(given)
+    marked, before = (np.where(r.outliers, -1, r.finest) for r in (draft, run))
+    if tree.merges != run.tree.merges or not np.array_equal(marked, before):
+        kept = {i: name for i, name in tree.names.items() if i not in draft.renewed} | given
+        kept = {i: name for i, name in kept.items() if name is not None}
+        nodes = describe_nodes(run.texts, marked, tree.inside(), run.vectors, names=kept)
+        said = {i: c for i, c in tree.nodes.items() if i in draft.described}
+        tree = replace(tree, nodes={c.id: c for c in as_said(list(nodes.values()), said)})
     draft.names = {i: tree.names.get(i, name) for i, name in draft.names.items()}
     clusters = _describe(run, draft, p)
     hierarchy = tree.described(clusters).above()
@@ -311,18 +312,24 @@ def edit_model(run: Clustering, draft: Draft) -> tuple[TextClusterer, Floats]:
     Where the model on this machine would put a text elsewhere than the table does, by another
     rounding, the table is right: the text is bound to its cluster.
     """
+    if draft.tree is not None:
+        draft.tree, steps = prune(draft.tree, draft.finest, draft.outliers)
+        draft.steps += steps
     model = copy.copy(run.model)
     assigner = edited(model.assigner_, model.n_clusters_).then(*draft.steps)
     filled = np.array([text != "" for text in draft.texts])
     if draft.tree is not None:
         assigner = replace(assigner, cut=draft.tree.cut())
-        _find_finest(assigner, draft, run.vectors)
     model.assigner_, model.n_clusters_ = assigner, len(draft.names)
     p = np.zeros((len(filled), assigner.width))
     p[filled] = probabilities(assigner.logits(run.vectors[filled]))
     model.outlier_limit_ = edited_limit(model.outlier_limit_, draft.steps)
     bound = [row for row, _ in draft.bound_rows()]
     wrong = (draft.labels >= 0) & (p.argmax(axis=1) != draft.labels)
+    if assigner.cut:
+        wrong[filled] |= (
+            assigner.finest_logits(run.vectors[filled]).argmax(axis=1) != draft.finest[filled]
+        )
     wrong |= _wrongly_odd(model, run, draft, filled)
     wrong[bound] = False
     if wrong.sum() > max(1, MISMATCHED * filled.sum()):
@@ -344,18 +351,6 @@ def edit_model(run: Clustering, draft: Draft) -> tuple[TextClusterer, Floats]:
             "texts share a cluster. Undo what was changed in the table."
         )
     return model, p
-
-
-def _find_finest(assigner: EditedAssigner, draft: Draft, vectors: Floats) -> None:
-    """The finest clusters of rows that were moved: the most probable ones of where they are."""
-    assert draft.tree is not None
-    rows = np.flatnonzero((draft.finest < 0) & (draft.labels >= 0))
-    if not len(rows):
-        return
-    logits = assigner.finest_logits(vectors[rows])
-    for row, found in zip(rows, logits, strict=True):
-        below = draft.tree.below(int(draft.labels[row]))
-        draft.finest[row] = below[int(found[below].argmax())]
 
 
 def edited_limit(limit: OutlierLimit | None, steps: Sequence[Step]) -> OutlierLimit | None:
@@ -381,14 +376,17 @@ def _wrongly_odd(model: TextClusterer, run: Clustering, draft: Draft, filled: Bo
     if model.outlier_limit_ is None or model._neighbor_index is None:
         return out
     scores = model._outlier_index().scores(run.vectors[filled])
-    out[filled] = model.outlier_limit_.marks(scores, np.asarray(draft.labels[filled]))
+    clusters = draft.labels if draft.tree is None else draft.finest
+    out[filled] = model.outlier_limit_.marks(scores, np.asarray(clusters[filled]))
     return np.asarray(out & ~draft.outliers)
 
 
 def _describe(run: Clustering, draft: Draft, p: Floats) -> list[Cluster]:
     topics, said = {}, {}
-    for cluster in run.clusters:
-        was, now = run.nearest == cluster.id, draft.labels == cluster.id
+    for cluster in run.clusters if run.tree is None else run.tree.nodes.values():
+        if cluster.id not in draft.names:
+            continue
+        was, now = run.rows_in(cluster.id), draft.labels == cluster.id
         if np.array_equal(was, now):
             topics[cluster.id] = cluster.topics
         if cluster.id in draft.described:

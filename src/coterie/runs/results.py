@@ -125,10 +125,26 @@ class Results:
         limit = self.model.outlier_limit_
         return {"outliers": {"marked": marked, **limit.to_dict()}} if limit is not None else {}
 
-    def mark(self) -> Bools | None:
-        """Which texts are outliers; None if none were asked for."""
-        limit = self.options.max_outliers
-        return None if limit is None else self.model.mark_outliers(limit)
+    def mark(self) -> tuple[Bools | None, tuple[Tree, Ints] | None]:
+        """Which texts are outliers, None if none were asked for; and the merge tree, see `grow`."""
+        model, grown, limit = self.model, self.grow(), self.options.max_outliers
+        if limit is None:
+            return None, grown
+        marked = model.mark_outliers(limit)
+        if grown is None or grown[0].column == "cluster":
+            return marked, grown
+        from coterie.editing.apply import prune
+        from coterie.editing.edit import edited_limit
+
+        # Limits are kept for the finest clusters; some of these may have outliers alone.
+        tree, finest = grown
+        assert model.outlier_limit_ is not None
+        own = {leaf: v for c, v in model.outlier_limit_.kept.items() for leaf in tree.below(c)}
+        tree, steps = prune(tree, finest, marked)
+        limits = replace(model.outlier_limit_, kept=own)
+        model.outlier_limit_ = edited_limit(limits, steps)
+        model.assigner_ = replace(model.assigner_.then(*steps), cut=tree.cut())
+        return marked, (tree, finest)
 
     def grow(self) -> TreeRows | None:
         """The merge tree of a run that found its number of clusters, and the finest of each row.
@@ -201,8 +217,8 @@ class Results:
             facts["editing"] = earlier.editing()
             if "guidance" in facts:
                 facts["guidance"] = {**facts["guidance"], "numbers": earlier.numbers}
-        grown = self.grow()
-        p, marked = model.probabilities_, self.mark()
+        marked, grown = self.mark()
+        p = model.probabilities_
         labels = model.labels_ if marked is None else np.where(marked, -1, model.labels_)
         clusters = describe_rows(
             corpus.table,
@@ -285,8 +301,7 @@ class Results:
         self.place.complete()
 
     def _write_sample(self, large: LargeTable) -> None:
-        model, grown = self.model, self.grow()
-        marked = self.mark()
+        model, (marked, grown) = self.model, self.mark()
         labels = model.labels_ if marked is None else np.where(marked, -1, model.labels_)
         clusters = describe_numbered(
             self.corpus.texts,

@@ -1,0 +1,227 @@
+"""Cuts of a run with a merge tree, before and after edits: all files tell the same story."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coterie
+from commands import run as call
+from coterie.checking import check_integrity
+from coterie.clustering import Clustering, read
+from coterie.editing import undo
+from coterie.errors import DataError, UsageError
+from said import raises, says
+
+from .conftest import content
+
+LEVELS = ["broad", "medium", "fine", 7]
+
+
+@pytest.fixture
+def run(nested: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(nested, tmp_path / "run"))
+
+
+def whole(folder: Path) -> Clustering:
+    """The run, after everything in it was compared with everything else."""
+    run = read(folder)
+    assert not check_integrity(folder).findings
+    tree, filled = run.tree, run.nearest >= 0
+    assert tree.shown() == sorted(run.names) == run.model.assigner_.clusters
+    assert tree.at == len(run.clusters) == run.model.n_clusters_
+    assert np.array_equal(run.model.predict(run.texts), run.nearest)
+    assert [tree.cut()[i] for i in run.finest[filled].tolist()] == run.nearest[filled].tolist()
+    for number, node in tree.nodes.items():
+        assert 0 < node.size == (run.rows_in(number) & ~run.outliers).sum()
+    names = [name.casefold() for name in tree.names.values()]
+    assert len(set(names)) == len(names) == 2 * tree.finest - 2
+    for level in tree.levels:
+        here = {**tree.cut(level), -1: -1}
+        told = coterie.Run(folder).predict([str(text) for text in run.texts], level=level)
+        wanted = np.where(run.outliers, -1, [here[i] for i in run.finest.tolist()]).tolist()
+        assert told["cluster"].to_pylist() == wanted
+        called = [told["name"].to_pylist()]
+        if tree.number(level) != tree.at:
+            last = level == list(tree.levels)[-1]  # from which other cuts are made
+            assert run.column(run.own[level]) == (run.finest.tolist() if last else wanted)
+            called.append(run.column(run.own[f"{level}_name"]))
+        for names in called:
+            assert all(
+                name == tree.names.get(i, name) for i, name in zip(wanted, names, strict=True)
+            )
+    return run
+
+
+def members(run: Clustering, number: int) -> set[int]:
+    return set(np.flatnonzero(run.rows_in(number) & ~run.outliers).tolist())
+
+
+def test_a_cut_changes_all_files_and_the_way_back_is_the_same(run: Path, nested: Path) -> None:
+    first = whole(run)
+    assert list(first.tree.levels) == ["broad", "medium", "fine"]
+    assert first.tree.finest > first.tree.at > first.tree.number("broad") > 1
+    assert first.outliers.any()
+    seen = {i: (first.names[i], members(first, i)) for i in first.names}
+    for level in ("broad", 7, "fine"):
+        assert coterie.cut(run, level) == first.tree.number(level)
+        now = whole(run)
+        assert len(now.clusters) == first.tree.number(level)
+        for i in now.names:
+            if i in seen:  # in both: the same cluster
+                assert (now.names[i], members(now, i)) == seen[i]
+            seen[i] = now.names[i], members(now, i)
+    coterie.Run(run).cut("medium")
+    assert content(run)["assignments.csv"] == content(nested)["assignments.csv"]
+    assert json.loads((run / "manifest.json").read_text())["editing"]["edits"] == 0
+    for _ in range(4):
+        undo(run)
+    assert content(run) == content(nested)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_edits_at_any_level_last_through_cuts(run: Path, level: int | str) -> None:
+    coterie.cut(run, level)
+    start, before = content(run), read(run)
+    one, other, kept, *_, large = sorted(before.names, key=lambda i: len(members(before, i)))
+    ticket = {"row": 1 + min(members(before, large))}
+    edits = [
+        {"rename": {kept: "Kept"}},
+        {"lock": [kept]},
+        {"done": [kept]},
+        {"merge": [one, other], "name": "Both"},
+        {"move": {"rows": [ticket], "to": one}},
+    ]
+    coterie.edit(run, edits)
+    both = members(before, one) | members(before, other) | {ticket["row"] - 1}
+    edited = whole(run)
+    assert members(edited, one) == both and len(edited.clusters) == len(before.clusters) - 1
+    for again in ("fine", "broad", 7, level):
+        coterie.cut(run, again)
+        now = whole(run)
+        assert {i for i in now.names if members(now, i) & both} == {now.tree.cut()[one]}
+        assert now.facts["editing"]["locked"] == now.facts["editing"]["done"] == [kept]
+        assert now.tree.names[kept] == "Kept" and now.tree.names[one] == "Both"
+        assert members(now, kept) == members(before, kept)
+    if isinstance(level, str):  # what was shown is still what the level shows
+        assert (now.names, now.labels.tolist()) == (edited.names, edited.labels.tolist())
+    for _ in range(5):
+        undo(run)
+    assert content(run) == start
+
+
+def test_a_split_shows_the_parts_that_there_are_or_makes_new_ones(run: Path) -> None:
+    before = read(run)
+    large = max(before.names, key=lambda i: len(before.tree.below(i)))
+    parts = before.tree.inside()[large]
+    coterie.edit(run, [{"split": {"cluster": large, "into": 2}}])
+    after = whole(run)
+    assert {*after.names} == {*before.names, *parts} - {large}
+    assert [after.names[i] for i in parts] == [before.tree.names[i] for i in parts]
+    assert after.tree.levels["medium"] == before.tree.at + 1
+    leaf = max(after.tree.leaves, key=lambda i: len(members(after, i)))
+    coterie.cut(run, "fine")
+    coterie.edit(run, [{"split": {"cluster": leaf, "into": 2, "names": ["New A", "New B"]}}])
+    divided = whole(run)
+    new = next(i for i, name in divided.names.items() if name == "New B")
+    assert members(divided, leaf) | members(divided, new) == members(after, leaf)
+    assert new > before.tree.highest
+    coterie.cut(run, "medium")  # together again, under the number that they had
+    again = whole(run)
+    assert (again.names, again.labels.tolist()) == (after.names, after.labels.tolist())
+
+
+def test_a_locked_cluster_that_is_not_shown_is_safe(run: Path) -> None:
+    coterie.cut(run, "fine")
+    fine = read(run)
+    locked = min(fine.names, key=lambda i: (-len(members(fine, i)), i))
+    coterie.edit(run, [{"rename": {locked: "Mine"}}, {"lock": [locked]}])
+    coterie.cut(run, "broad")
+    broad = read(run)
+    above = broad.tree.cut()[locked]
+    other = next(i for i in broad.names if i != above)
+    row = 1 + min(members(broad, locked))
+    for edits in (
+        [{"merge": [other, above]}],
+        [{"split": {"cluster": above, "into": len(broad.tree.below(above)) + 1}}],
+        [{"move": {"rows": [{"row": row}], "to": other}}],
+    ):
+        with raises(DataError, f"{locked} (Mine)", "is locked"):
+            coterie.edit(run, edits)
+    with raises(DataError, "Mine", "already"):  # a later cut would show two of that name
+        coterie.edit(run, [{"rename": {other: "Mine"}}])
+    rows = [{"row": 1 + min(members(broad, other))}]
+    coterie.edit(run, [{"move": {"rows": rows, "to": above}}])  # into another part of it
+    coterie.cut(run, "fine")
+    now = whole(run)
+    assert now.names[locked] == "Mine" and members(now, locked) == members(fine, locked)
+    coterie.cut(run, "broad")
+    coterie.edit(run, [{"unlock": [locked]}, {"merge": [other, above]}])
+    assert locked not in whole(run).tree.names
+
+
+def test_a_locked_cluster_above_what_is_shown_keeps_its_texts(run: Path) -> None:
+    coterie.cut(run, "broad")
+    broad = read(run)
+    locked, other = max(broad.names, key=lambda i: len(broad.tree.below(i))), min(broad.names)
+    other = next(i for i in broad.names if i != locked)
+    coterie.edit(run, [{"lock": [locked]}])
+    coterie.cut(run, "fine")
+    one, two = broad.tree.below(locked)[:2]
+    outside = broad.tree.below(other)[0]
+    row = {"row": 1 + min(members(broad, one))}
+    for edits in ([{"merge": [one, outside]}], [{"move": {"rows": [row], "to": outside}}]):
+        with raises(DataError, f"cluster {locked}", "is locked"):
+            coterie.edit(run, edits)
+    coterie.edit(run, [{"merge": [one, two]}])  # all inside
+    assert members(whole(run), locked) == members(broad, locked)
+
+
+def test_a_move_may_leave_a_finer_cluster_without_a_text(run: Path) -> None:
+    before = read(run)
+    tree = before.tree
+    large = max(before.names, key=lambda i: len(tree.below(i)))
+    gone = min(tree.below(large), key=lambda i: len(members(before, i)))
+    to = next(i for i in before.names if i != large)
+    rows = [{"row": 1 + row} for row in members(before, gone)]
+    coterie.edit(run, [{"move": {"rows": rows, "to": to}}])
+    now = whole(run)
+    assert gone not in now.tree.leaves and now.tree.finest == tree.finest - 1
+    coterie.cut(run, "fine")
+    assert members(before, gone) <= set(np.flatnonzero(np.isin(whole(run).finest, tree.below(to))))
+
+
+def test_a_name_that_is_given_makes_others_give_way(run: Path) -> None:
+    before = read(run)
+    one = min(before.names)
+    hidden = next(i for i in before.tree.leaves if before.tree.cut()[i] != one)
+    coterie.edit(run, [{"rename": {one: before.tree.names[hidden]}}])
+    coterie.cut(run, "fine")
+    names = whole(run).tree.names
+    assert names[one] == before.tree.names[hidden] == names[hidden].removesuffix(" (2)")
+
+
+@pytest.mark.parametrize("said", ["0", "1", "1000", "x"])
+def test_a_cut_that_is_none_changes_nothing(said: str, run: Path) -> None:
+    before = content(run)
+    shown = call("cut", run, said, code=2)
+    assert says(shown.output, f"clusters {said}", "2 to", "broad (", "fine (")
+    assert content(run) == before
+
+
+def test_a_run_of_a_given_number_has_no_cuts(finished: Path) -> None:
+    for call_ in (lambda: coterie.cut(finished, 3), lambda: coterie.Run(finished).cut("fine")):
+        with raises(UsageError, "no merge tree", "without `n_clusters`"):
+            call_()
+    with raises(UsageError, "no merge tree"):
+        coterie.Run(finished).predict(["apple"], level="fine")
+
+
+def test_the_command_shows_the_clusters(run: Path) -> None:
+    shown = call("cut", run, "broad").output
+    after = whole(run)
+    assert says(shown, "--undo", *after.names.values())
+    said = json.loads(call("cut", run, "7", "--json").stdout)
+    assert len(said) == 7

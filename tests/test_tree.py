@@ -1,0 +1,168 @@
+"""Merge trees: cuts are nested and keep their numbers, and stay cuts when a person changes them."""
+
+from __future__ import annotations
+
+from itertools import count, pairwise
+
+import numpy as np
+import pytest
+
+from coterie.description import Cluster
+from coterie.errors import UsageError
+from coterie.tree import Tree, need_tree, numbered
+from said import raises
+
+SEEDS = range(30)
+
+
+def cluster(number: int, name: str) -> Cluster:
+    return Cluster(number, name, 1, 1.0, [], [])
+
+
+def random_tree(seed: int) -> Tree:
+    """Some 3 to 30 finest clusters, merged in any order, at any cut."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(3, 31))
+    merges, open_ = [], list(range(k))
+    for i in range(k - 1):
+        pair = rng.choice(len(open_), 2, replace=False)
+        merges.append((open_[pair[0]], open_[pair[1]]))
+        open_ = [place for place in open_ if place not in merges[-1]] + [k + i]
+    tree = numbered(merges, rng.integers(1, 50, k), int(rng.integers(2, k + 1)))
+    nodes = {i: cluster(i, f"name {i}") for i in range(2 * k - 1)}
+    return Tree(tree.leaves, tree.merges, tree.levels, int(rng.integers(2, k + 1)), nodes)
+
+
+def check(tree: Tree) -> None:
+    """What holds for every tree, whatever was done to it."""
+    known, loose = {*tree.leaves}, {*tree.leaves}
+    assert len(known) == len(tree.leaves) == len(tree.merges) + 1
+    for union, one, other in tree.merges:
+        assert union not in known and one != other and {one, other} <= loose
+        known.add(union)
+        loose = loose - {one, other} | {union}
+    assert len(tree.shown()) == tree.at
+    levels = list(tree.levels.values())
+    assert levels[-1] == tree.finest and all(a < b for a, b in pairwise(levels))
+    assert tree.nodes.keys() <= known
+    sizes = tree.sizes({leaf: 1 + leaf for leaf in tree.leaves})
+    for n in {tree.at, *levels}:
+        assert sum(sizes[i] for i in tree.shown(n)) == sum(1 + leaf for leaf in tree.leaves)
+
+
+def held(tree: Tree) -> dict[int, set[int]]:
+    """The finest clusters inside those that are shown."""
+    return {i: set(tree.below(i)) for i in tree.shown()}
+
+
+def test_cuts_by_hand() -> None:
+    # 7: 0 and 1, 8: 2 and 3, 9: 7 and 8, 10: 9 and 4
+    levels = {"broad": 2, "medium": 3, "fine": 5}
+    tree = Tree((0, 1, 2, 3, 4), ((7, 0, 1), (8, 2, 3), (9, 7, 8), (10, 9, 4)), levels, 3)
+    assert tree.shown() == tree.shown("medium") == [4, 7, 8]
+    assert tree.shown("broad") == [4, 9] and tree.shown(4) == [2, 3, 4, 7]
+    assert tree.touched([2, 4]) == {2, 4, 8, 9}  # 10 holds both, and the others neither
+    joined = tree.joined([4, 8])  # across: 9 is now what 7 was, and is gone
+    assert joined.leaves == (0, 1, 4) and joined.merges == ((7, 0, 1), (10, 7, 4))
+    assert (joined.at, joined.levels) == (2, {"medium": 2, "fine": 3})
+    opened, parts = tree.opened(7, 2)
+    assert parts == [0, 1] and opened.shown() == [0, 1, 4, 8]
+    assert opened.merges == ((8, 2, 3), (7, 0, 1), (9, 7, 8), (10, 9, 4))
+    assert (opened.at, opened.levels) == (4, {"broad": 2, "medium": 4, "fine": 5})
+    assert tree.opened(7, 3) is None
+    divided = tree.divided(7, [7, 11, 12], count(20))  # which was 0 and 1, and is one of the finest
+    assert divided.leaves == (2, 3, 4, 7, 11, 12) and divided.shown() == [4, 7, 8, 11, 12]
+    assert divided.merges[1:] == ((20, 7, 11), (21, 20, 12), (9, 21, 8), (10, 9, 4))
+    assert divided.levels == {"broad": 2, "medium": 5, "fine": 6}
+    new = tree.with_new(11, 8, count(20))
+    assert new.shown() == [4, 7, 8, 11] and new.shown("broad") == [4, 9]
+    assert new.below(9) == [0, 1, 2, 3, 11] and new.shown("fine") == [0, 1, 2, 3, 4, 11]
+    assert tree.with_new(11, 4, count(20)).shown("broad") == [4, 9, 11]  # as 4 is shown there
+    pruned, steps = tree.without([2])
+    assert steps == [((2, 3), 8)]  # it holds nothing but 3, and is shown
+    assert pruned.leaves == (0, 1, 4, 8) and pruned.shown() == [4, 7, 8]
+    pruned, steps = tree.at_level("broad").without([2])
+    assert steps == [((2, 3), 3)] and pruned.leaves == (0, 1, 3, 4) and pruned.shown() == [4, 9]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_changes_leave_what_is_shown_a_cut(seed: int) -> None:
+    rng, tree = np.random.default_rng(seed), random_tree(seed)
+    free = count(1000)
+    check(tree)
+    for _ in range(12):
+        before, shown = held(tree), tree.shown()
+        kind = rng.choice(["join", "open", "divide", "new", "prune", "cut"])
+        chosen = rng.choice(shown, min(len(shown), 2), replace=False).tolist()
+        if kind == "join" and len(shown) > 2:
+            tree = tree.joined(chosen)
+            after = {i: held for i, held in before.items() if i not in chosen}
+            assert held(tree) == {**after, chosen[0]: {chosen[0]}}
+        elif kind == "open":
+            found = tree.opened(chosen[0], 2)
+            assert (found is None) == (len(before[chosen[0]]) < 2)
+            if found is not None:
+                tree, parts = found
+                now = held(tree)
+                assert now.pop(parts[0]) | now.pop(parts[1]) == before.pop(chosen[0])
+                assert now == before
+        elif kind == "divide":
+            parts = [chosen[0], next(free), next(free)]
+            tree = tree.divided(chosen[0], parts, free)
+            assert held(tree) == {**before, **{part: {part} for part in parts}}
+        elif kind == "new":
+            number = next(free)
+            tree = tree.with_new(number, chosen[0], free)
+            assert held(tree) == {**before, number: {number}}
+        elif kind == "prune":
+            inner = sorted({*tree.leaves} - {*shown})
+            empty = rng.choice(inner, min(len(inner), 3), replace=False).tolist() if inner else []
+            finer = [leaf for leaf in empty if {*tree.below(tree.cut()[leaf])} - {*empty}]
+            tree, steps = tree.without(finer)
+            assert tree.shown() == shown and not {*finer} & {*tree.leaves} - {*shown}
+            assert len(steps) == len(finer)
+        elif kind == "cut":
+            tree = tree.at_level(int(rng.integers(2, tree.finest + 1)) if tree.finest > 1 else 1)
+        check(tree)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_level_that_an_edit_does_not_touch_stays_as_it_is(seed: int) -> None:
+    tree = random_tree(seed)
+    one, other = tree.shown()[:2]
+    if tree.at > 2:
+        joined, gone = tree.joined([one, other]), {*tree.below(one), *tree.below(other)}
+        for name in joined.levels:
+            others = {i for i in tree.shown(name) if not gone & {*tree.below(i)}}
+            assert others <= {*joined.shown(name)}
+    new = tree.with_new(1000, one, count(1001))
+    assert new.levels.keys() == tree.levels.keys()
+    for name in new.levels:
+        after = new.cut(name)
+        alone = after.pop(1000) == 1000
+        assert after == tree.cut(name)
+        assert alone == (one in tree.shown(name) or tree.number(name) >= tree.at)
+
+
+def test_names_that_are_given_stay_and_others_give_way() -> None:
+    tree = Tree((0, 1), ((2, 0, 1),), {"fine": 2}, 2, {0: cluster(0, "Card"), 1: cluster(1, "Tax")})
+    assert tree.renamed({1: "card"}).names == {0: "Card (2)", 1: "card"}
+
+
+def test_a_saved_tree_is_the_same() -> None:
+    tree = random_tree(3)
+    shown = [tree.nodes[i] for i in tree.shown()]
+    assert Tree.from_dict(tree.to_dict(tree.shown()), shown) == tree
+
+
+@pytest.mark.parametrize("said", [0, 1, 6, -1, "x", "1.5", "finest", 2.0, None])
+def test_a_cut_that_is_none_is_refused_with_what_is_possible(said: object) -> None:
+    levels = {"medium": 2, "fine": 5}
+    tree = Tree((0, 1, 2, 3, 4), ((5, 0, 1), (6, 2, 3), (7, 5, 6), (8, 7, 4)), levels, 2)
+    with raises(UsageError, "clusters", repr(said), "2 to 5", "medium (2)", "fine (5)"):
+        tree.number(said)
+
+
+def test_a_run_without_a_tree_says_what_to_do() -> None:
+    with raises(UsageError, "no merge tree", "without `n_clusters`"):
+        need_tree(None)
