@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def made(topics, tmp_path_factory) -> Path:
     return place / "run"
 
 
-def rewrite(file: Path, change: Callable[[list], object]) -> None:
+def rewrite(file: Path, change: Callable[[Any], object]) -> None:
     value = json.loads(file.read_text("utf-8"))
     change(value)
     file.write_text(json.dumps(value), "utf-8")
@@ -39,11 +40,11 @@ HARMS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "nothing": (lambda run: None, []),
     "a row": (drop_row, ["39 rows, the manifest says 40"]),
     "a size": (
-        lambda run: rewrite(run / "clusters.json", lambda c: c[0].update(size=3)),
+        lambda run: rewrite(run / "clusters.json", lambda c: c["clusters"][0].update(size=3)),
         ["but clusters.json says 3"],
     ),
     "a cluster": (
-        lambda run: rewrite(run / "clusters.json", lambda c: c[0].update(id=77)),
+        lambda run: rewrite(run / "clusters.json", lambda c: c["clusters"][0].update(id=77)),
         ["does not know cluster 77"],
     ),
     "a place": (

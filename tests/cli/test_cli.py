@@ -64,7 +64,10 @@ def test_all_columns_and_the_order_come_back(done: Path, tickets: Path) -> None:
         "outlier_score",
     ]  # fmt: skip
     assert after[-1]["cluster"] == "-1" and after[-1]["name"] == "(no text)"
-    names = {str(c["id"]): c["name"] for c in json.loads((done / "clusters.json").read_text())}
+    names = {
+        str(c["id"]): c["name"]
+        for c in json.loads((done / "clusters.json").read_text())["clusters"]
+    }
     for row in after[:-1]:
         assert 0 <= float(row["margin"]) <= float(row["confidence"]) <= 1
         assert row["runner_up"] != row["cluster"] and row["name"] == names[row["cluster"]]
@@ -158,7 +161,7 @@ def test_topics_are_printed_saved_and_on_the_page(tickets: Path, tmp_path: Path)
     options = [part for pair in small for part in ("--set", pair)]
     command = ["cluster", str(tickets), "-k", "3", "--encoder", "tfidf", "-m", "deccrl"]
     result = run(*command, *options, "--out", out, "-q")
-    clusters = json.loads((out / "clusters.json").read_text())
+    clusters = json.loads((out / "clusters.json").read_text())["clusters"]
     for cluster in clusters:
         assert [len(words) for words in cluster["topics"]] == [10, 10]
         shown = " | ".join(" ".join(words[:4]) for words in cluster["topics"])

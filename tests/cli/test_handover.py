@@ -40,7 +40,7 @@ def done(tickets: Path) -> Path:
 
 def test_the_finest_level_is_the_clustering_and_levels_are_nested(done: Path) -> None:
     table = rows(done / "assignments.csv")
-    assert len(json.loads((done / "clusters.json").read_text())) == 6
+    assert len(json.loads((done / "clusters.json").read_text())["clusters"]) == 6
     parent: dict[tuple[str, str], str] = {}
     for row in table:
         assert row["level_1"] == "mine"  # the user's own column
@@ -63,7 +63,9 @@ def test_levels_have_names_and_sizes_of_the_table(done: Path) -> None:
             assert len(inside) == cluster["size"] > 0
             name = f"{column.removeprefix('coterie_')}_name"
             assert {row[name] for row in inside} == {cluster["name"]}
-    parents = {c["id"]: c["parent"] for c in json.loads((done / "clusters.json").read_text())}
+    parents = {
+        c["id"]: c["parent"] for c in json.loads((done / "clusters.json").read_text())["clusters"]
+    }
     for row in table:
         if row["cluster"] != "-1":
             assert str(parents[int(row["cluster"])]) == row["level_2"]
@@ -86,7 +88,9 @@ def test_at_most_the_share_is_marked_and_those_with_the_highest_scores(done: Pat
     assert says(
         (done / "said.txt").read_text(), "%); the column nearest_cluster", format(len(marked), ",")
     )
-    sizes = {c["id"]: c["size"] for c in json.loads((done / "clusters.json").read_text())}
+    sizes = {
+        c["id"]: c["size"] for c in json.loads((done / "clusters.json").read_text())["clusters"]
+    }
     for cluster, size in sizes.items():
         assert sum(row["cluster"] == str(cluster) for row in table) == size > 0
 
@@ -175,7 +179,7 @@ def test_workbooks_and_parquet_hold_the_table(done: Path) -> None:
     assert page.cell(2, 1).value == "000"
     book = openpyxl.load_workbook(done / "clusters.xlsx")
     assert book.sheetnames == ["clusters", "words", "examples", "levels"]
-    clusters = json.loads((done / "clusters.json").read_text())
+    clusters = json.loads((done / "clusters.json").read_text())["clusters"]
     found = list(book["clusters"].iter_rows(min_row=2, values_only=True))
     assert [row[:3] for row in found] == [(c["id"], c["name"], c["size"]) for c in clusters]
     names = {row["cluster"]: (row["level_1_name"], row["level_2_name"]) for row in table}

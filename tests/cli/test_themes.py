@@ -78,7 +78,7 @@ def test_the_other_files_agree_with_the_table(done: Path) -> None:
     sizes = Counter(row["theme_name"] for row in table)
     assert {c["name"]: c["size"] for c in level["clusters"]} == sizes
     names = {c["id"]: c["name"] for c in level["clusters"]}
-    clusters = json.loads((done / "clusters.json").read_text())
+    clusters = json.loads((done / "clusters.json").read_text())["clusters"]
     for cluster in clusters:
         row = next(row for row in table if row["cluster"] == str(cluster["id"]))
         assert cluster["parent_name"] == names[cluster["parent"]] == row["theme_name"]
@@ -104,7 +104,7 @@ def test_a_number_that_is_given_makes_no_themes(file: Path) -> None:
     result = run("cluster", file, *OPTIONS, "--text-column", "text", "-k", "16", "--out", out)
     assert not (out / "levels.json").exists() and "broad theme" not in result.output
     assert [name for name in rows(out)[0] if "theme" in name] == ["theme"]  # of the input
-    assert len(json.loads((out / "clusters.json").read_text())) == 16
+    assert len(json.loads((out / "clusters.json").read_text())["clusters"]) == 16
     assert "broad themes." not in (out / "report.html").read_text("utf-8")
 
 
@@ -135,7 +135,7 @@ def test_edits_keep_the_themes_up_to_date(done: Path, tmp_path: Path) -> None:
 
 def test_edits_that_leave_too_few_clusters_take_the_themes_away(done: Path, tmp_path: Path) -> None:
     run_ = shutil.copytree(done, tmp_path / "run")
-    ids = [c["id"] for c in json.loads((run_ / "clusters.json").read_text())]
+    ids = [c["id"] for c in json.loads((run_ / "clusters.json").read_text())["clusters"]]
     coterie.edit(run_, [{"merge": ids[1:]}])
     assert [name for name in rows(run_ / "assignments.csv")[0] if "theme" in name] == ["theme"]
     assert json.loads((run_ / "levels.json").read_text())["levels"] == []

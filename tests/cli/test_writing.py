@@ -173,7 +173,7 @@ def test_an_overwrite_keeps_the_files_of_the_user(finished: Path, tickets: Path)
     table = finished / "assignments.csv"
     table.write_text(table.read_text() + "corrected by hand\n")
     run("cluster", tickets, "-k", 2, *KMEANS, "--out", finished, "--overwrite")
-    assert len(json.loads((finished / "clusters.json").read_text())) == 2
+    assert len(json.loads((finished / "clusters.json").read_text())["clusters"]) == 2
     assert (finished / "notes.txt").read_text() == "my own"
     assert (finished / "slides" / "report.html").read_text() == "my own"
     assert (finished / "link").readlink() == Path("/nowhere")
@@ -200,7 +200,7 @@ def test_a_stopped_overwrite_leaves_the_run_and_can_be_continued(
     run("predict", finished, tickets, "--out", tmp_path / "x.csv")  # the old run is in use
     monkeypatch.undo()
     run(*command, "--resume")
-    assert len(json.loads((finished / "clusters.json").read_text())) == 2
+    assert len(json.loads((finished / "clusters.json").read_text())["clusters"]) == 2
     assert not (finished / ".next").exists()
     assert "finished" in run(*command, "--resume")
 

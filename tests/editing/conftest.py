@@ -21,8 +21,8 @@ def content(run: Path, *, log: bool = False) -> dict[str, bytes]:
 
 
 def clusters(run: Path) -> dict[int, str]:
-    saved = json.loads((run / "clusters.json").read_text("utf-8"))
-    return {c["id"]: c["name"] for c in saved["clusters"]}
+    saved = json.loads((run / "clusters.json").read_text("utf-8"))["clusters"]
+    return {c["id"]: c["name"] for c in saved}
 
 
 def members(run: Path) -> dict[int, set[str]]:

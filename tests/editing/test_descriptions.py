@@ -223,8 +223,8 @@ def test_a_refit_keeps_descriptions_of_clusters_that_stay(run: Path) -> None:
 
 
 def test_quotes_that_no_text_holds_are_dropped(run: Path, tickets: Path, tmp_path: Path) -> None:
-    saved = json.loads((run / "clusters.json").read_text("utf-8"))
+    saved = json.loads((run / "clusters.json").read_text("utf-8"))["clusters"]
     saved[1]["quotes"].append("nobody ever wrote this")
-    (run / "clusters.json").write_text(json.dumps(saved), "utf-8")
+    (run / "clusters.json").write_text(json.dumps({"clusters": saved}), "utf-8")
     after = told(cluster(tickets, tmp_path / "new", "--keep", run))
     assert after[1][2] == saved[1]["quotes"][:-1] != []

@@ -69,7 +69,7 @@ def test_names_change_everywhere(run: Path) -> None:
     edit(run, [{"rename": {0: "Äpfel & Birnen", 3: "no"}}])
     assert clusters(run)[0] == "Äpfel & Birnen"
     assert {row["name"] for row in rows(run) if row["cluster"] == "0"} == {"Äpfel & Birnen"}
-    saved = json.loads((run / "clusters.json").read_text("utf-8"))
+    saved = json.loads((run / "clusters.json").read_text("utf-8"))["clusters"]
     near = {n["id"]: n["name"] for c in saved for n in c["near"]}
     assert all(name == clusters(run)[i] for i, name in near.items())
     assert "Äpfel &amp; Birnen" in (run / "report.html").read_text("utf-8")
@@ -286,7 +286,7 @@ def test_random_edits_keep_every_row_in_exactly_one_cluster(finished, tmp_path, 
         for row in rows(run):
             by_text.setdefault(row["text"], set()).add(row["cluster"])
         assert all(len(found) == 1 for found in by_text.values())
-        saved = json.loads((run / "clusters.json").read_text("utf-8"))
+        saved = json.loads((run / "clusters.json").read_text("utf-8"))["clusters"]
         assert {c["id"]: c["size"] for c in saved} == {i: len(m) for i, m in placed.items()}
     assert done  # otherwise nothing was tried
     texts = [row["text"] for row in rows(run)]

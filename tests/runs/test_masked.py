@@ -78,7 +78,11 @@ def test_no_file_of_the_run_has_personal_data(
     rows = commands.rows(out)
     assert [row["id"] for row in rows] == [f"20260{i:03}" for i in range(24)]
     assert rows[0]["text"].endswith("[email]") and rows[0]["contact"] == "[email]"
-    words = {w for c in json.loads((out / "clusters.json").read_text()) for w, _ in c["words"]}
+    words = {
+        w
+        for c in json.loads((out / "clusters.json").read_text())["clusters"]
+        for w, _ in c["words"]
+    }
     assert words and not words & {"email", "phone", "iban", "card", "name"}
     run("export", out, "--to", "tsv")
     check_clean(out)

@@ -78,7 +78,9 @@ def test_the_model_saw_the_sample_alone(done: Path, file: Path) -> None:
     assert manifest["data"]["rows"] == 2600 and manifest["data"]["texts"] == 2574
     assert manifest["data"]["sha256"] == read_corpus(file).sha256
     drawn = set(survey(TextStream(file), 150, 0).texts)
-    examples = {text for cluster in read(done / "clusters.json") for text in cluster["examples"]}
+    examples = {
+        text for cluster in read(done / "clusters.json")["clusters"] for text in cluster["examples"]
+    }
     assert examples and examples <= drawn
     points = read(done / "map.json")
     texts = read_corpus(file).texts
@@ -88,7 +90,7 @@ def test_the_model_saw_the_sample_alone(done: Path, file: Path) -> None:
 def test_counts_are_those_of_all_rows(done: Path, file: Path) -> None:
     table = rows(done / "assignments.csv")
     placed = [row for row in table if row["cluster"] != "-1"]
-    for cluster in read(done / "clusters.json"):
+    for cluster in read(done / "clusters.json")["clusters"]:
         own = [row for row in placed if row["cluster"] == str(cluster["id"])]
         assert cluster["size"] == len(own)
         assert cluster["share"] == pytest.approx(len(own) / len(placed), abs=1e-4)

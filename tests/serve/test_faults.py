@@ -229,4 +229,4 @@ def test_a_signal_lets_requests_end_that_have_begun(
     assert process.stderr is not None and "Traceback" not in process.stderr.read()
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", port), timeout=5)
-    assert len(json.loads((folder / "clusters.json").read_text("utf-8"))) == 3
+    assert len(json.loads((folder / "clusters.json").read_text("utf-8"))["clusters"]) == 3

@@ -236,7 +236,9 @@ def test_undo_touches_nothing_outside_the_run(run: Path, field: str, name: str) 
 def test_a_log_of_edits_that_is_too_large_is_not_read(run: Path) -> None:
     os.truncate(run / "edits.jsonl", 1 << 33)
     assert says(call("edit", run, "--undo", code=3).output, "bytes, more than")
-    assert len(json.loads((run / "clusters.json").read_text())) == 4  # as the edit left it
+    assert (
+        len(json.loads((run / "clusters.json").read_text())["clusters"]) == 4
+    )  # as the edit left it
 
 
 @pytest.mark.parametrize("verb", ["predict", "edit", "undo", "compare"])

@@ -231,7 +231,7 @@ def test_reads_during_edits_see_one_state(reads: int, place: Place, tried) -> No
     def light() -> tuple[int, int, bool]:
         """Clusters of the model, clusters with names, and whether the manifest tells of edits."""
         model = read_json(run / "model" / "config.json")["n_clusters"]
-        named = read_json(run / "clusters.json")
+        named = read_json(run / "clusters.json")["clusters"]
         return model, len(named), "editing" in read_json(run / "manifest.json")
 
     started = multiprocessing.get_context("spawn" if sys.platform == "darwin" else "fork")

@@ -52,7 +52,7 @@ def cluster(
             "peak_memory": manifest["peak_memory"].get("resident", took["peak_memory"]),
             "load_before": took["load_before"],
             "fit_sample": manifest.get("fit_sample"),
-            "n_clusters": len(json.loads((out / "clusters.json").read_text("utf-8"))),
+            "n_clusters": len(json.loads((out / "clusters.json").read_text("utf-8"))["clusters"]),
             "page_bytes": (out / "report.html").stat().st_size,
             "said": log.read_text("utf-8"),
         }
