@@ -7,12 +7,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import commands
 from commands import rows, write_csv
 from commands import run as call
+from trees import nested_texts
 
 
 def content(run: Path, *, log: bool = False) -> dict[str, bytes]:
@@ -74,25 +74,6 @@ def edit_file(tmp_path: Path) -> Callable[[str], Path]:
         return tmp_path / "edits.yaml"
 
     return write
-
-
-THINGS = {
-    "money": ["invoice", "refund", "payment", "voucher"],
-    "post": ["parcel", "courier", "depot", "label"],
-    "garden": ["mower", "hedge", "seeds", "shed"],
-}
-
-
-def nested_texts(each: int = 8) -> list[str]:
-    """Texts about twelve things of three kinds."""
-    rng, out = np.random.default_rng(0), []
-    for kind, things in THINGS.items():
-        for thing in things:
-            for _ in range(each):
-                own = rng.choice([f"{thing}{i}" for i in "abcd"], 2, replace=False)
-                wide = rng.choice([f"{kind}{i}" for i in "xyz"], 2, replace=False)
-                out.append(" ".join([thing, *own, *wide, kind]))
-    return out
 
 
 @pytest.fixture(scope="session")

@@ -9,11 +9,11 @@ import pytest
 
 import coterie
 from commands import run as call
-from coterie.checking import check_integrity
-from coterie.clustering import Clustering, read
+from coterie.clustering import read
 from coterie.editing import undo
 from coterie.errors import DataError, UsageError
 from said import raises, says
+from trees import members, whole
 
 from .conftest import content
 
@@ -23,40 +23,6 @@ LEVELS = ["broad", "medium", "fine", 7]
 @pytest.fixture
 def run(nested: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(nested, tmp_path / "run"))
-
-
-def whole(folder: Path) -> Clustering:
-    """The run, after everything in it was compared with everything else."""
-    run = read(folder)
-    assert not check_integrity(folder).findings
-    tree, filled = run.tree, run.nearest >= 0
-    assert tree.shown() == sorted(run.names) == run.model.assigner_.clusters
-    assert tree.at == len(run.clusters) == run.model.n_clusters_
-    assert np.array_equal(run.model.predict(run.texts), run.nearest)
-    assert [tree.cut()[i] for i in run.finest[filled].tolist()] == run.nearest[filled].tolist()
-    for number, node in tree.nodes.items():
-        assert 0 < node.size == (run.rows_in(number) & ~run.outliers).sum()
-    names = [name.casefold() for name in tree.names.values()]
-    assert len(set(names)) == len(names) == 2 * tree.finest - 2
-    for level in tree.levels:
-        here = {**tree.cut(level), -1: -1}
-        told = coterie.Run(folder).predict([str(text) for text in run.texts], level=level)
-        wanted = np.where(run.outliers, -1, [here[i] for i in run.finest.tolist()]).tolist()
-        assert told["cluster"].to_pylist() == wanted
-        called = [told["name"].to_pylist()]
-        if tree.number(level) != tree.at:
-            last = level == list(tree.levels)[-1]  # from which other cuts are made
-            assert run.column(run.own[level]) == (run.finest.tolist() if last else wanted)
-            called.append(run.column(run.own[f"{level}_name"]))
-        for names in called:
-            assert all(
-                name == tree.names.get(i, name) for i, name in zip(wanted, names, strict=True)
-            )
-    return run
-
-
-def members(run: Clustering, number: int) -> set[int]:
-    return set(np.flatnonzero(run.rows_in(number) & ~run.outliers).tolist())
 
 
 def test_a_cut_changes_all_files_and_the_way_back_is_the_same(run: Path, nested: Path) -> None:

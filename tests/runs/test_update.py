@@ -23,6 +23,7 @@ from coterie.novelty import place_new
 from coterie.runs import open_run
 from coterie.runs.update import fit_classifier, learn_new, update
 from said import raises, says
+from trees import members, whole
 
 THEMES = {
     "fruit": "apple pear plum peach cherry grape lemon melon fig mango berry kiwi",
@@ -456,3 +457,70 @@ def test_a_run_with_locked_clusters_is_fitted_again_twice(run: Path, boats: Path
     done = update(run, None, refit=True)
     assert done.written and "guidance" not in open_run(run).manifest
     assert (open_run(run).labels == home).mean() > 0.9
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that found its number of clusters, and so has a merge tree."""
+    file = write(tmp_path_factory.mktemp("grown") / "old.csv", old_texts())
+    options = {"encoder": "tfidf", "max_outliers": 4, "id_column": "ticket"}
+    return coterie.cluster(file, folder=file.parent / "run", **options).folder
+
+
+@pytest.mark.parametrize("level", ["broad", "medium", "fine"])
+def test_new_clusters_are_in_the_merge_tree(
+    level: str, grown: Path, tmp_path: Path, boats: Path, same: Path
+) -> None:
+    run = open_run(grown).save(tmp_path / "run")
+    coterie.cut(run, level)
+    there = coterie.Run(run).labels[0]
+    to = next(c.id for c in coterie.Run(run).clusters if c.id != there)
+    edit(run, [{"move": {"rows": [{"row": 1}], "to": to}}])
+    table, before = (run / "assignments.csv").read_bytes(), whole(run)
+    done = update(run, boats)
+    assert (run / "assignments.csv").read_bytes().startswith(table)
+    after, new = whole(run), {c.id for c in done.new}
+    assert new == {*after.names} - {*before.names} and min(new) > before.tree.highest
+    assert before.tree.names.items() <= after.tree.names.items()
+    assert np.isin(after.nearest[-30:], [*new]).sum() >= 25
+    update(run, same)
+    for other in ("fine", "broad", "medium", level):
+        coterie.cut(run, other)
+        now = whole(run)
+        assert new <= {*now.names} or before.tree.number(other) < before.tree.at
+        for i in before.tree.shown(other):  # the old texts are where they were
+            assert members(before, i) <= members(now, i)
+    edit(run, [{"split": min(new)}])
+    whole(run)
+    for _ in range(7):
+        undo(run)
+    assert (run / "assignments.csv").read_bytes() == table
+
+
+def test_a_refit_makes_a_new_merge_tree(grown: Path, tmp_path: Path, boats: Path) -> None:
+    run = open_run(grown).save(tmp_path / "run")
+    before = whole(run)
+    first = before.clusters[0].id
+    edit(run, [{"rename": {first: "Mine"}}, {"lock": [first]}])
+    update(run, boats, refit=True)
+    after = whole(run)
+    assert after.names[first] == "Mine" and members(before, first) <= members(after, first)
+    assert after.facts["editing"]["locked"] == [first]
+    assert min({*after.tree.inside()}) > before.tree.highest  # no number is used again
+    coterie.cut(run, "broad")
+    large = max(coterie.Run(run).tree.shown())
+    edit(run, [{"unlock": [first]}, {"split": {"cluster": large, "into": 12}}])
+    whole(run)
+
+
+def test_new_rows_take_the_marks_of_clusters_that_are_not_shown(
+    grown: Path, tmp_path: Path, same: Path
+) -> None:
+    run = open_run(grown).save(tmp_path / "run")
+    coterie.cut(run, "fine")
+    fine = coterie.Run(run).tree
+    edit(run, [{"done": list(fine.leaves)}])
+    coterie.cut(run, "medium")
+    update(run, same)
+    got = {*whole(run).finest[-40:].tolist()}
+    assert whole(run).facts["editing"]["done"] == sorted({*fine.leaves} - got) != []

@@ -331,7 +331,7 @@ def edit_model(run: Clustering, draft: Draft) -> tuple[TextClusterer, Floats]:
             assigner.finest_logits(run.vectors[filled]).argmax(axis=1) != draft.finest[filled]
         )
     wrong |= _wrongly_odd(model, run, draft, filled)
-    wrong[bound] = False
+    wrong[bound], wrong[draft.outliers] = False, False  # to bind an outlier would make it none
     if wrong.sum() > max(1, MISMATCHED * filled.sum()):
         raise DataError(
             f"{run.folder}: the model puts {int(wrong.sum()):,} of {int(filled.sum()):,} rows "
@@ -343,7 +343,8 @@ def edit_model(run: Clustering, draft: Draft) -> tuple[TextClusterer, Floats]:
     model.corrections_ = draft.finest_corrections()
     model.corrected_rows_ = {row: draft.finest_of(row) for row, _ in draft.bound_rows()}
     p = np.asarray(correct(model, p))
-    left = np.flatnonzero((draft.labels >= 0) & (p.argmax(axis=1) != draft.labels))
+    left = (draft.labels >= 0) & ~draft.outliers & (p.argmax(axis=1) != draft.labels)
+    left = np.flatnonzero(left)
     if len(left):
         raise DataError(
             f"{run.folder}: row {left[0] + 1} of assignments.csv is in cluster "

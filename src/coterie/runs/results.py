@@ -214,10 +214,11 @@ class Results:
             from coterie.editing.keep import keep
 
             keep(model, earlier, corpus.texts)
-            facts["editing"] = earlier.editing()
             if "guidance" in facts:
                 facts["guidance"] = {**facts["guidance"], "numbers": earlier.numbers}
         marked, grown = self.mark()
+        if earlier is not None:
+            facts["editing"] = earlier.editing()
         p = model.probabilities_
         labels = model.labels_ if marked is None else np.where(marked, -1, model.labels_)
         clusters = describe_rows(

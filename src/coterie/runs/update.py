@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,17 +27,17 @@ import pyarrow as pa
 from coterie._trust import damaged
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_choice, checked
-from coterie.base.edited import EditedAssigner, correct, fingerprint
+from coterie.base.edited import EditedAssigner, correct, edited, fingerprint
 from coterie.blocks.assign import LinearAssigner, probabilities
 from coterie.blocks.graph import principal_directions
 from coterie.blocks.ridge import RidgeClassifier
-from coterie.clustering import Clustering, describe_rows, opened, read, save
+from coterie.clustering import Clustering, as_said, describe_rows, opened, read, save
 from coterie.corpus import Corpus, make_corpus
 from coterie.corpus.corpus import build, cell_values, check_column, value_to_text
 from coterie.corpus.read import ReadOptions, read_table
 from coterie.corpus.sentences import split_corpus
 from coterie.corpus.write import result_kind
-from coterie.description import Cluster, names_by_number, text_order
+from coterie.description import Cluster, describe_nodes, names_by_number, text_order
 from coterie.drift import Drift, find_drift
 from coterie.editing.apply import Draft
 from coterie.errors import DataError, UsageError, counted
@@ -51,6 +52,7 @@ from coterie.run_files import result_columns, with_types
 from coterie.runs.folder import now
 from coterie.runs.guide import kept_guidance
 from coterie.runs.masked import masker_of
+from coterie.tree import Tree
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -447,8 +449,14 @@ class Learned:
     ids: list[int]
 
 
-def learn_new(
-    old: Floats, labels: Ints, new: Floats, ids: Sequence[int], next_id: int, seed: int = 0
+def learn_new(  # noqa: PLR0913 - old texts, new ones, and the numbers of clusters
+    old: Floats,
+    labels: Ints,
+    new: Floats,
+    ids: Sequence[int],
+    next_id: int,
+    seed: int = 0,
+    cut: Mapping[int, int] | None = None,
 ) -> Learned:
     """Put new texts into clusters, and fit a ridge classifier to the clusters of all texts.
 
@@ -469,14 +477,21 @@ def learn_new(
         Number of the first new cluster.
     seed : int, default=0
         Chooses the texts that are compared, where there are more than 20,000.
+    cut : mapping of int to int, optional
+        Of a run with a merge tree, whose finest clusters are learned: where each of them is shown.
+        New clusters are those that are not among what is shown.
     """
     n = len(new)
+    shown = labels if cut is None else np.array([cut[i] for i in labels.tolist()], dtype=np.int64)
     placed = Placement(np.full(n, -1, dtype=np.int64), [], np.zeros(n, dtype=bool))
     if n and len(old):
         rows = choose_rows(len(old), np.searchsorted(ids, labels), COMPARED, seed)
         part = choose_rows(n, None, COMPARED, seed)
-        found = place_new(old[rows], labels[rows], new[part], next_id)
-        placed.labels[part], placed.strange[part] = found.labels, found.strange
+        found = place_new(old[rows], shown[rows], new[part], next_id)
+        finest = found.labels
+        if cut is not None:
+            finest = _finest(new[part], found.labels, cut, old[rows], labels[rows])
+        placed.labels[part], placed.strange[part] = finest, found.strange
         placed = replace(placed, new=found.new, fewest=found.fewest)
     seen, bound = placed.labels >= 0, placed.fewest < THEME_TEXTS
     vectors = np.concatenate([old, new[seen]])
@@ -503,6 +518,18 @@ def learn_new(
     answers = np.array([numbers.get(i, i) for i in answers.tolist()], dtype=np.int64)
     made = list(numbers.values())
     return Learned(replace(placed, labels=answers, new=made), bound, classifier, [*ids, *made])
+
+
+def _finest(new: Floats, places: Ints, cut: Mapping[int, int], old: Floats, labels: Ints) -> Ints:
+    """The finest cluster of new texts, inside those of a cut that they are in: the nearest mean."""
+    out, known = places.copy(), {*labels.tolist()}
+    for cluster in {*places.tolist()} & {*cut.values()}:
+        inside = np.array([i for i, place in cut.items() if place == cluster and i in known])
+        means = np.array([old[labels == i].mean(axis=0) for i in inside])
+        rows = np.flatnonzero(places == cluster)
+        far = np.linalg.norm(new[rows][:, None] - means, axis=2)
+        out[rows] = inside[far.argmin(axis=1)]
+    return out
 
 
 def fit_classifier(x: Floats, codes: Ints, k: int, n_old: int) -> LinearAssigner:
@@ -552,6 +579,8 @@ class AddedRows:
     ----------
     labels : ndarray of shape (n,)
         Cluster of each new row, -1 for those without a text; of outliers, the nearest one.
+    finest : ndarray of shape (n,)
+        The same in the finest clusters of the merge tree, if there is one.
     new : list of int
         Clusters that are new.
     strange : ndarray of shape (n,)
@@ -568,7 +597,9 @@ class AddedRows:
         self.n_input = len(corpus)
         if self.split is not None:
             self.n_input = len(set(corpus.table.column(self.split["column"]).to_pylist()))
-        self.draft = Draft.of(run)
+        self.draft, self.grown = Draft.of(run), run.tree
+        # What is learned: the clusters, or the finest ones of a merge tree
+        self.known = self.draft.labels if run.tree is None else self.draft.finest
         self.model = copy.copy(run.model)
         old, new = run.vectors, np.asarray(self.model.transform(corpus.texts))
         self.n_old = len(old)
@@ -577,7 +608,7 @@ class AddedRows:
         filled = np.array([text != "" for text in corpus.texts])
         settled = (self.draft.labels >= 0) & ~self.draft.outliers
         keys = [row.tobytes() for row in np.round(self.vectors, DIGITS)]
-        known = {keys[i]: int(self.draft.labels[i]) for i in np.flatnonzero(settled)}
+        known = {keys[i]: int(self.known[i]) for i in np.flatnonzero(settled)}
         by_text = text_order(corpus.texts)
         first = {keys[self.n_old + i]: i for i in by_text[filled[by_text]][::-1].tolist()}
         unknown = [i for key, i in first.items() if key not in known]
@@ -586,11 +617,12 @@ class AddedRows:
         order = order[settled[order]]
         found = learn_new(
             old[order],
-            self.draft.labels[order],
+            self.known[order],
             new[fresh].astype(np.float32),
-            sorted(self.draft.names),
+            sorted(self.draft.names if run.tree is None else run.tree.leaves),
             self.draft.next_id,
             run.seed,
+            None if run.tree is None else run.tree.cut(),
         )
         self._take(found, settled)
         if found.bound:
@@ -607,9 +639,13 @@ class AddedRows:
         self.new, self.alarm = found.placed.new, found.placed.alarm
         self.draft.next_id += len(self.new)
         self.draft.names |= dict.fromkeys(self.new)
-        usual = self.run.table[self.run.own["confidence"]].to_numpy()
-        sure = np.nanmean(usual[settled]) if settled.any() else 0.5
-        linear = found.classifier.calibrated(self.vectors[: self.n_old][settled], float(sure))
+        old, usual = self.vectors[: self.n_old][settled], np.full(1, 0.5)
+        if settled.any():
+            usual = self.run.table[self.run.own["confidence"]].to_numpy()[settled]
+        if settled.any() and self.run.tree is not None:  # in the finest clusters
+            before = edited(self.run.model.assigner_, self.run.model.n_clusters_)
+            usual = probabilities(before.finest_logits(old)).max(axis=1)
+        linear = found.classifier.calibrated(old, float(np.nanmean(usual)))
         self.model.assigner_ = EditedAssigner(linear, tuple(found.ids))
         self.model.n_clusters_ = len(found.ids)
 
@@ -619,21 +655,49 @@ class AddedRows:
         there = np.concatenate([draft.labels >= 0, filled])
         assigner = self.model.assigner_
         assert isinstance(assigner, EditedAssigner)
-        p = np.zeros((len(self.vectors), assigner.width))
-        p[there] = probabilities(assigner.logits(self.vectors[there]))
-        labels = np.where(filled, p[n:].argmax(axis=1), -1)
+        found = np.full(len(self.vectors), -1, dtype=np.int64)
+        found[there] = assigner.logits(self.vectors[there]).argmax(axis=1)
+        corrections, self.finest = dict(draft.led_to), found[n:].copy()
         for i in np.flatnonzero(filled).tolist():
             same = known.get(keys[n + i])  # of an old text that the encoder cannot tell apart
-            bound = draft.corrections.get(fingerprint(self.corpus.texts[i]), same)
-            labels[i] = labels[i] if bound is None else bound
-        self.labels = labels.astype(np.int64)
+            bound = corrections.get(fingerprint(self.corpus.texts[i]), same)
+            self.finest[i] = self.finest[i] if bound is None else bound
+        right = np.concatenate([self.known, self.finest])
+        settled = np.concatenate([~draft.outliers, filled])
+        for row in np.flatnonzero(settled & (found != right)):
+            corrections[fingerprint(self.texts[row])] = int(right[row])
+        self.labels = self.finest
+        if self.run.tree is not None:
+            self.grown = self._grow(self.run.tree, right)
+            cut = {**self.grown.cut(), -1: -1}
+            self.labels = np.array([cut[i] for i in self.finest.tolist()], dtype=np.int64)
+            assigner = replace(assigner, cut=self.grown.cut())
+            self.model.assigner_, self.model.n_clusters_ = assigner, self.grown.at
         self.nearest = np.concatenate([draft.labels, self.labels])  # of all rows
-        for row in np.flatnonzero(there & (p.argmax(axis=1) != self.nearest)):
-            draft.corrections[fingerprint(self.texts[row])] = int(self.nearest[row])
-        self.model.corrections_ = draft.corrections
-        both = replace(draft, texts=self.texts, labels=self.nearest, outliers=np.zeros(0, bool))
+        self.model.corrections_ = corrections
+        both = replace(draft, texts=self.texts, corrections=corrections)
         self.model.corrected_rows_ = dict(both.bound_rows())
+        p = np.zeros((len(self.vectors), assigner.width))
+        p[there] = probabilities(assigner.logits(self.vectors[there]))
         self.p = np.asarray(correct(self.model, p))
+
+    def _grow(self, tree: Tree, finest: Ints) -> Tree:
+        """The merge tree with the new clusters, each beside the most similar that is shown."""
+        places = {**tree.cut(), **{i: i for i in self.new}, -1: -1}
+        labels = np.array([places[i] for i in finest.tolist()], dtype=np.int64)
+        free = count(self.draft.next_id)
+        for new, near in self._nearest(labels).items():
+            tree = tree.with_new(new, near, free)
+        self.draft.next_id = next(free)
+        return tree
+
+    def _nearest(self, labels: Ints) -> dict[int, int]:
+        """The old cluster that is most similar to each new one."""
+        old = [c.id for c in self.run.clusters if (labels == c.id).any()]
+        means = np.array([self.vectors[labels == i].mean(axis=0) for i in [*old, *self.new]])
+        means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+        similar = means[len(old) :] @ means[: len(old)].T
+        return {new: old[int(similar[i].argmax())] for i, new in enumerate(self.new)}
 
     def _compare_with(self, fresh: Ints) -> None:
         """Later texts are compared with the new ones, too; some new rows may be outliers."""
@@ -649,7 +713,7 @@ class AddedRows:
                 self.scores[filled] = self.model._neighbor_index.scores(new[filled])
             if self.run.marks and self.model.outlier_limit_ is not None:
                 rows = self.model.corrected_rows_
-                outliers = self.model.outlier_limit_.marks(self.scores, self.labels)
+                outliers = self.model.outlier_limit_.marks(self.scores, self.finest)
                 outliers[[row - self.n_old for row in rows if row >= self.n_old]] = False
         self.outliers = np.concatenate([self.draft.outliers, outliers])  # of all rows
         self.all_labels = np.where(self.outliers, -1, self.nearest)
@@ -663,22 +727,30 @@ class AddedRows:
     @cached_property
     def hierarchy(self) -> Hierarchy | None:
         """The levels of the run; a new cluster is where the most similar old one is."""
-        known = self.run.hierarchy
+        if self.tree is not None:
+            return self.tree.above()
+        known, labels = self.run.hierarchy, self.all_labels
         if known is None:
             return None
-        labels = self.all_labels
-        old = [c.id for c in self.run.clusters if (labels == c.id).any()]
-        means = np.array([self.vectors[labels == i].mean(axis=0) for i in [*old, *self.new]])
-        means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
-        similar = means[len(old) :] @ means[: len(old)].T
-        near = {new: old[int(similar[i].argmax())] for i, new in enumerate(self.new)}
-        return known.extended(self.texts, labels, self.vectors, near)
+        return known.extended(self.texts, labels, self.vectors, self._nearest(labels))
+
+    @cached_property
+    def tree(self) -> Tree | None:
+        """The merge tree with all its clusters described anew; old ones keep their names."""
+        tree = self.grown
+        if tree is None:
+            return None
+        finest = np.where(self.outliers, -1, np.concatenate([self.known, self.finest]))
+        found = describe_nodes(self.texts, finest, tree.inside(), self.vectors, names=tree.names)
+        return replace(tree, nodes={c.id: c for c in as_said([*found.values()], tree.nodes)})
 
     @cached_property
     def clusters(self) -> list[Cluster]:
         """All clusters, described anew; old ones keep their names."""
-        run = self.run
+        run, names = self.run, self.draft.names
         said = {c.id: c for c in run.clusters}
+        if self.tree is not None:
+            names = {i: self.tree.names.get(i, name) for i, name in names.items()}
         found = describe_rows(
             self.input,
             (run.text_column, run.id_column),
@@ -686,7 +758,7 @@ class AddedRows:
             self.all_labels,
             self.vectors,
             self.p,
-            self.draft.names,
+            names,
             {i: c.topics for i, c in said.items()},
             said,  # old rows stay where they are, so it still holds
         )
@@ -715,6 +787,7 @@ class AddedRows:
             table=self._table(),
             clusters=self.clusters,
             hierarchy=self.hierarchy,
+            tree=None if self.tree is None else self.tree.described(self.clusters),
             map=saved,
             fitted=self.model,
         )
@@ -729,6 +802,7 @@ class AddedRows:
             self.scores,
             self.outliers[self.n_old :] if run.marks else None,
             self.hierarchy,
+            None if self.tree is None else (self.tree, self.finest),
         )
         bare = {written: name for name, written in run.own.items()}
         columns = {
@@ -752,7 +826,11 @@ class AddedRows:
             "fit_nowhere": int(self.strange.sum()),
         }
         # Nobody has looked at the new rows.
-        self.draft.finished -= set(self.all_labels[self.n_old :].tolist())
+        grown = set(self.all_labels[self.n_old :].tolist())
+        if self.grown is not None:
+            inside = self.finest[~self.outliers[self.n_old :]].tolist()
+            grown = {i for i in self.draft.finished if {*self.grown.below(i)} & {*inside}}
+        self.draft.finished -= grown
         facts = {
             **before,
             "data": {**before["data"], "rows": len(self.texts), "sha256": digest.hexdigest()},
