@@ -83,6 +83,8 @@ def test_cuts_by_hand() -> None:
     assert pruned.leaves == (0, 1, 4, 8) and pruned.shown() == [4, 7, 8]
     pruned, steps = tree.at_level("broad").without([2])
     assert steps == [((2, 3), 3)] and pruned.leaves == (0, 1, 3, 4) and pruned.shown() == [4, 9]
+    pruned, steps = tree.without([4])  # which is shown
+    assert steps == [((4, 0), 0)] and pruned.shown() == [7, 8] and pruned.finest == 4
 
 
 @pytest.mark.parametrize("seed", SEEDS)

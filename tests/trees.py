@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import coterie
+from coterie.base.edited import edited
 from coterie.checking import check_integrity
 from coterie.clustering import Clustering, read
 
@@ -32,7 +33,8 @@ def whole(folder: Path) -> Clustering:
     run = read(folder)
     assert not check_integrity(folder).findings
     tree, filled = run.tree, run.nearest >= 0
-    assert tree.shown() == sorted(run.names) == run.model.assigner_.clusters
+    known = edited(run.model.assigner_, run.model.n_clusters_).clusters
+    assert tree.shown() == sorted(run.names) == known
     assert tree.at == len(run.clusters) == run.model.n_clusters_
     marked, told = run.outliers, run.model.predict(run.texts)
     assert np.array_equal(told[~marked], run.nearest[~marked])

@@ -276,7 +276,7 @@ class Tree:
         return self._changed(self.leaves, merges, self.at + n - 1), sorted(parts)
 
     def without(self, empty: Iterable[int]) -> tuple[Tree, list[tuple[tuple[int, ...], int]]]:
-        """The tree without finest clusters that have no text and are not shown.
+        """The tree without finest clusters that have no text.
 
         Also returns which of the finest become which, one step after the other. What held an empty
         cluster and one other is the same as that now, and is called as the one that is shown.
@@ -294,7 +294,8 @@ class Tree:
                 (whole, *(beside if part == union else part for part in inside))
                 for whole, *inside in (*tree.merges[:here], *tree.merges[here + 1 :])
             ]
-            tree = tree._changed([one for one in tree.leaves if one != leaf], merges, tree.at)
+            left = [one for one in tree.leaves if one != leaf]
+            tree = tree._changed(left, merges, tree.at - (leaf in tree.shown()))
             tree = tree._renumbered(beside, number, self.nodes)
         return tree, steps
 

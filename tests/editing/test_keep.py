@@ -9,12 +9,14 @@ import pytest
 
 from commands import rows
 from commands import run as call
-from coterie import TwoStep, edit, load
+from coterie import TwoStep, cut, edit, load
 from coterie.editing.apply import Draft
 from coterie.editing.keep import EarlierRun, keep, read_earlier
 from coterie.errors import DataError
 from coterie.summary import kept_sentences
 from said import raises, says
+from trees import members as rows_of
+from trees import whole
 
 from .conftest import cluster, clusters, members, write_tickets
 
@@ -156,3 +158,43 @@ def test_what_cannot_be_kept_is_refused_before_any_work(tickets, finished, tmp_p
         read_earlier(broken, ["words that are nowhere else"])
     known = read_earlier(broken, [rows(finished)[0]["text"], "words that are nowhere else"])
     assert known.before.tolist() == [int(rows(finished)[0]["cluster"]), -1]
+
+
+@pytest.mark.parametrize("level", ["medium", "broad"])
+def test_numbers_above_kept_clusters_are_their_own(nested, level: str, tmp_path: Path) -> None:
+    old = Path(shutil.copytree(nested, tmp_path / "old"))
+    cut(old, level)
+    before = whole(old)
+    one, two, *_ = before.names
+    edit(old, [{"rename": {one: "One"}}, {"lock": [one, two]}])
+    part = [i for i, text in enumerate(before.texts) if i % 3 or before.nearest[i] == two]
+    file = write_tickets(tmp_path / "new.csv", [before.texts[i] for i in part])
+    new = tmp_path / "new"
+    call("cluster", file, "--encoder", "tfidf-svd", "-q", "--keep", old, "--out", new)
+    after = whole(new)
+    kept = {*before.names} & {*after.names}
+    assert {one, two} <= kept and after.names[one] == "One"
+    assert list(after.tree.levels)[-1] == "medium" and after.tree.at == after.tree.finest
+    assert min({*after.tree.inside(), *({*after.names} - kept)}) > before.tree.highest
+    assert after.facts["editing"]["next_id"] == after.tree.highest + 1
+    cut(new, 2)
+    edit(new, [{"unlock": [one, two]}, {"split": {"cluster": max(after.tree.shown(2)), "into": 9}}])
+    edited = whole(new)
+    again = tmp_path / "again"
+    call("cluster", file, "--encoder", "tfidf-svd", "-q", "--keep", new, "--out", again)
+    assert min(whole(again).tree.inside()) > edited.tree.highest
+
+
+def test_a_locked_cluster_beside_those_found_is_in_the_tree(nested, tmp_path: Path) -> None:
+    """Its texts are spread over others now: it has no match, and is one more cluster."""
+    old = Path(shutil.copytree(nested, tmp_path / "old"))
+    cut(old, "fine")
+    fine = whole(old)
+    one = next(i for i in fine.names if len(rows_of(fine, i)) == 2)
+    edit(old, [{"lock": [one]}])
+    file = write_tickets(tmp_path / "new.csv", fine.texts)
+    new = tmp_path / "new"
+    call("cluster", file, "--encoder", "tfidf-svd", "-q", "--keep", old, "--out", new)
+    after = whole(new)
+    assert rows_of(after, one) == rows_of(fine, one) and one in after.tree.leaves
+    assert after.facts["editing"]["kept"]["beside"] == 1

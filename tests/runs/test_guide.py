@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import commands
-from coterie import cluster, open_run
+from coterie import cluster, cut, open_run
 from coterie.errors import DataError, UsageError
 from coterie.runs.guide import read_themes
 from said import raises
+from trees import THINGS, nested_texts, whole
 
 FRUIT = ["red apple", "green apple", "ripe apple pie", "sour apple", "apple tart"]
 CARS = ["fast car", "slow car", "old car", "new car wheels", "car wash"]
@@ -184,3 +185,25 @@ def test_themes_of_a_file_in_json_and_yaml(tmp_path: Path) -> None:
     yaml += "  examples: Where is my money?\n"
     assert read_themes(written(tmp_path / "a.yaml", yaml)) == asked
     assert read_themes(written(tmp_path / "b.json", '["Refunds"]')) == {"Refunds": ("Refunds",)}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"labels": [name for name in THINGS for _ in range(32)]},
+        {"themes": [{"name": "Post office", "keywords": THINGS["post"]}, "hedge"]},
+        {"must_link": [(0, 1)], "cannot_link": [(0, 40)]},
+    ],
+    ids=lambda given: next(iter(given)),
+)
+def test_classes_are_the_finest_clusters_of_a_merge_tree(given, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    cluster(nested_texts(), encoder="tfidf-svd", folder=folder, **given)
+    before = whole(folder)
+    names = before.facts["guidance"]["given"]
+    assert [before.names[i] for i in range(len(names))] == names
+    assert {*range(len(names))} <= {*before.names} == {*before.tree.leaves}
+    cut(folder, 2)
+    assert not {*names} - {*whole(folder).tree.names.values()}
+    cut(folder, "medium")
+    assert whole(folder).names == before.names

@@ -135,7 +135,8 @@ def keep(model: TextClusterer, earlier: EarlierRun, texts: Sequence[str]) -> Non
     beside = sorted((found & draft.locked) - set(place))
     alive = {*place, *beside}
     lost = [draft.shown(cluster) for cluster in sorted(draft.locked - alive)]
-    draft.corrections = {m: c for m, c in draft.corrections.items() if c in alive}
+    own = {mark: place[column] for mark, column in model.corrections_.items()}  # of links
+    draft.corrections = own | {m: c for m, c in draft.corrections.items() if c in alive}
     draft.names = {c: n for c, n in draft.names.items() if c in alive}
     draft.locked &= alive
     draft.named &= alive

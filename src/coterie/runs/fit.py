@@ -145,7 +145,7 @@ class RunFit:
             k = self._known_classes(classes)
         if k is None:
             found = self._chosen_before(earlier) or self._find_number()
-            k = max(found.n_clusters, classes)
+            k = max(found.n_clusters, classes, self._kept_apart())
         self.medium = k
         if found is not None and isinstance(self.model, Auto) and self.grows_tree:
             k = found.levels.get("fine", k)
@@ -159,6 +159,12 @@ class RunFit:
         """Whether a finer clustering is fitted, whose clusters a tree then merges."""
         asked = self.options
         return not asked.levels and asked.keep is None and self.guidance is None
+
+    def _kept_apart(self) -> int:
+        """How many clusters of the run that is kept have texts that a person has bound to them."""
+        if self.options.keep is None or self.guidance is None:
+            return 0
+        return len({row for pair in self.guidance.apart for row in pair})
 
     def _known_classes(self, classes: int) -> int:
         """How many of the known classes have texts, where there are no other clusters."""

@@ -21,7 +21,7 @@ from coterie._progress import make_progress, working
 from coterie._types import Bools, Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
-from coterie.base.edited import EditedAssigner, edited
+from coterie.base.edited import EditedAssigner, Merge, edited
 from coterie.clustering import Clustering, describe_rows, write, write_clusters
 from coterie.corpus import Chunk, Corpus, LargeTable, write_rows
 from coterie.corpus.corpus import combine
@@ -153,10 +153,10 @@ class Results:
         """
         model, finest = self.model, np.asarray(self.model.labels_)
         assigner = edited(model.assigner_, model.n_clusters_)
-        leaves = np.array(assigner.leaves)
-        if self.options.wanted is not None or self.options.levels or len(leaves) < 2:
+        leaves, used = np.array(assigner.leaves), np.unique(finest[finest >= 0])
+        if self.options.wanted is not None or self.options.levels or len(used) < 2:
             return None
-        finer = len(leaves) > self.medium > 1
+        finer = self.earlier is None and len(leaves) > self.medium > 1
         labels, rows = finest[model.rows_ >= 0], model.rows_[model.rows_ >= 0]
         places = np.zeros(len(model.distinct_vectors_), dtype=np.int64)
         places[rows] = np.searchsorted(leaves, labels)
@@ -177,6 +177,10 @@ class Results:
             if model.choice_:  # not of vectors of the user's own, which are not clustered by it
                 sure = model._confidence(x, shown[places], model.seed_, medium)
                 model.assigner_ = assigner.calibrated(x, sure)
+        elif len(used) < len(leaves):  # labels may have taken all texts of a cluster
+            tree, steps = tree.without(np.setdiff1d(leaves, used).tolist())
+            model.assigner_ = assigner.then(*(Merge(clusters, into) for clusters, into in steps))
+            model.n_clusters_ = tree.finest
         return TreeRows(tree, finest)
 
     def nest(self, labels: Ints, clusters: list[Cluster]) -> tuple[Hierarchy | None, list[Cluster]]:
