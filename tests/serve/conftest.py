@@ -23,6 +23,7 @@ from browser import visit as visit
 from coterie.serve.access import Settings
 from coterie.serve.app import Service
 from coterie.serve.server import Server, listen
+from trees import nested_texts
 
 PATIENCE = 60
 
@@ -108,6 +109,17 @@ def finished(tmp_path_factory: pytest.TempPathFactory, topics: tuple[list[str], 
         folder=path.parent / "tickets", max_outliers="5%",
     )  # fmt: skip
     return Path(run.folder)
+
+
+@pytest.fixture(scope="session")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with ids that found its number of clusters."""
+    path = tmp_path_factory.mktemp("grown") / "tickets.csv"
+    texts = [*nested_texts(), "violin and invoice"]
+    lines = [f"T-{i},{text}" for i, text in enumerate(texts)]
+    path.write_text("\n".join(["id,text", *lines]) + "\n", "utf-8")
+    options = {"encoder": "tfidf-svd", "text_column": "text", "id_column": "id"}
+    return Path(coterie.cluster(path, folder=path.parent / "tickets", **options).folder)
 
 
 @pytest.fixture

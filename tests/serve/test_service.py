@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import threading
 import weakref
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from coterie import open_run
 from coterie._folders import held
 from coterie.editing import edit
 from coterie.masking import Masker
+from trees import whole
 
 TEXTS = ["ripe plum juice", "the bus driver and the brake", "a violin song", "qqq", " ", ""]
 
@@ -525,9 +527,9 @@ def test_texts_of_a_masked_run_are_masked(
 
 
 def test_every_address_is_documented_and_its_examples_work(
-    start: Callable[..., Any], folder: Path
+    start: Callable[..., Any], grown: Path, tmp_path: Path
 ) -> None:
-    client = start(folder)
+    client = start(Path(shutil.copytree(grown, tmp_path / "tickets")))
     client.wait_for_vectors()
     document = client.get("/openapi.json").json
     routes = {r.path_format: r for r in client.service.api.routes}
@@ -551,3 +553,38 @@ def test_every_address_is_documented_and_its_examples_work(
             found = answer.json
             assert found.keys() <= model.model_fields.keys(), path
             model.model_validate(found)  # what is sent is what is documented
+
+
+def test_cuts_of_a_merge_tree(start: Callable[..., Any], grown: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(grown, tmp_path / "tickets"))
+    client, run = start(folder), coterie.Run(folder)
+    tree, texts = run.tree, run.texts[:20]
+    said = client.get("/clusters").json
+    assert said["tree"] == {"at": tree.at, "finest": tree.finest, "levels": dict(tree.levels)}
+    for level in ("broad", "fine", 5):
+        wanted = run.predict(texts, level=level)
+        found = client.post("/predict", {"texts": texts, "level": level}).json["predictions"]
+        for name in ("cluster", "name", "runner_up", "medium", "medium_name"):
+            assert [row[name] for row in found] == wanted[name].to_pylist()
+        assert {row["runner_up_name"] for row in found} <= {*tree.names.values()}
+    done = client.post("/cut", {"clusters": "broad", "version": said["version"]})
+    assert done.status == 200 and len(done.json["clusters"]) == tree.number("broad")
+    assert done.json["clusters"] == {str(i): name for i, name in whole(folder).names.items()}
+    assert client.get("/clusters").json["tree"]["at"] == tree.number("broad")
+    late = client.post("/cut", {"clusters": 5, "version": said["version"]})
+    assert (late.status, late.code) == (409, "edit.other_version")
+    for body, code in (({"clusters": 1000}, "cut.number"), ({"clusters": "x"}, "cut.number"),
+                       ({"clusters": True}, "serve.bad_value"), ({}, "serve.bad_value")):  # fmt: skip
+        answer = client.post("/cut", body)
+        assert (answer.status, answer.code) == (422, code)
+    answer = client.post("/predict", {"text": "refund", "level": "finest"})
+    assert (answer.status, answer.code) == (422, "cut.number")
+    assert client.post("/edits", {"undo": True}).status == 200
+    assert client.get("/clusters").json["clusters"] == said["clusters"]
+
+
+def test_a_run_without_a_merge_tree_has_no_cuts(reading: Any) -> None:
+    assert reading.get("/clusters").json["tree"] is None
+    for path, body in (("/cut", {"clusters": 2}), ("/predict", {"text": "a", "level": "fine"})):
+        answer = reading.post(path, body)
+        assert (answer.status, answer.code) == (422, "cut.no_tree")

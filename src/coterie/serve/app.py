@@ -31,7 +31,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coterie import __version__
-from coterie.errors import CoterieError
+from coterie.errors import CoterieError, counted
 from coterie.masking import Masker
 from coterie.runs import Run
 from coterie.serve import queries, schema
@@ -151,6 +151,7 @@ class Service:
                 ("/similar/{id:path}", self.similar, schema.Rows, "read"),
                 ("/predict", self.predict, schema.Predictions, "read"),
                 ("/edits", self.edits, schema.Edited, "edit"),
+                ("/cut", self.cut, schema.Edited, "edit"),
                 ("/update", self.update, schema.Updated, "edit"),
             ):
                 method = "POST" if right == "edit" or path == "/predict" else "GET"
@@ -365,11 +366,13 @@ class Service:
         texts, snapshot = wanted.texts or [wanted.text], live.snapshot
         masks = snapshot.masks if wanted.mask is None else wanted.mask
         masker = self._masker(snapshot) if masks else None
-        future = self.batcher.submit(snapshot.labeller, texts, masker)
+        labeller = snapshot.at_level(wanted.level)
+        future = self.batcher.submit(labeller, texts, masker)
         request.state.arrived()
         found = await queries.result_of(future, request)
         self.metrics.texts.labels(live.name).inc(len(texts))
-        rows = [result_row(found.columns, i, snapshot.names) for i in range(len(texts))]
+        names = {c.id: c.name for c in labeller.clusters or ()}
+        rows = [result_row(found.columns, i, names) for i in range(len(texts))]
         value: dict[str, Any] = {"version": snapshot.version, "predictions": rows}
         if masker is not None:
             value["predictions"] = [
@@ -408,6 +411,15 @@ class Service:
             "written": not wanted.dry_run,
         }
         return reply(value)
+
+    async def cut(
+        self, live: Live, wanted: schema.Cut, _: NoParameters, if_match: IfMatch = None
+    ) -> Response:
+        """Show more or fewer clusters of the merge tree; /edits can undo it."""
+        work = partial(Run(live.folder).cut, wanted.clusters, version=_seen(if_match, wanted))
+        _, snapshot = await self._change(live, work)
+        done = [f"cut into {counted(len(snapshot.names), 'cluster')}"]
+        return reply({"version": snapshot.version, "done": done, "clusters": snapshot.names})
 
     async def update(
         self, live: Live, wanted: schema.Update, _: NoParameters, if_match: IfMatch = None
@@ -462,7 +474,7 @@ class Service:
             self._loader.submit(release_memory)  # the error holds the run that was to be changed
 
 
-def _seen(if_match: str | None, wanted: schema.Change) -> str | None:
+def _seen(if_match: str | None, wanted: schema.Seen) -> str | None:
     """The version that a client has seen: the header If-Match, or ``version`` in the body."""
     if if_match is not None and if_match.strip() != "*":
         return if_match.strip().removeprefix("W/").strip('"')

@@ -33,6 +33,7 @@ String = InstanceOf[str]
 Texts = Annotated[list[String], Field(min_length=1)]
 Number = Annotated[int, Field(ge=-1, le=1 << 40)]
 Share = Annotated[float, Field(ge=0, le=1)]
+Level = Annotated[int, Field(strict=True)] | Annotated[str, Field(max_length=20)]
 
 
 class Parameters(BaseModel):
@@ -91,9 +92,13 @@ class Predict(Parameters):
         {"text": "Where is my refund?"},
         {"texts": ["Hello?", "No app opens"]},
         {"text": "Refund to anna@example.org?", "mask": True},
+        {"text": "Where is my refund?", "level": "broad"},
     )
     text: String = ""
     texts: Texts = []
+    level: Level | None = Field(
+        None, description="Of a run with a merge tree: how many clusters, or broad, medium, fine."
+    )
     mask: StrictBool | None = Field(None, description="As the run was made, if it is not given.")
 
     @model_validator(mode="after")
@@ -103,12 +108,24 @@ class Predict(Parameters):
         return self
 
 
-class Change(Parameters):
-    """The state that a client has seen, and whether to write."""
+class Seen(Parameters):
+    """The state that a client has seen."""
 
     version: String | None = Field(
         None, description="The version that was seen; another one now is answered with 409."
     )
+
+
+class Cut(Seen):
+    """Which cut of the merge tree to show."""
+
+    model_config = _examples({"clusters": "broad"}, {"clusters": 2})
+    clusters: Level = Field(description="How many clusters, or broad, medium or fine.")
+
+
+class Change(Seen):
+    """The state that a client has seen, and whether to write."""
+
     dry_run: StrictBool = Field(False, description="Tell what would be done, and write nothing.")
 
 
@@ -118,10 +135,10 @@ class Edit(Change):
     model_config = _examples(
         {"edits": [{"merge": [0, 1], "name": "Refunds"}]},
         {"edits": [{"split": {"cluster": 2, "into": 2}}]},
-        {"edits": [{"rename": {"2": "Late parcels"}}]},
+        {"edits": [{"rename": {"3": "Late parcels"}}]},
         {"edits": [{"move": {"rows": [{"contains": "gift card"}], "to": 3}}]},
-        {"edits": [{"lock": [2]}, {"unlock": [2]}], "dry_run": True},
-        {"edits": [{"done": [2, 3]}, {"reopen": [3]}]},
+        {"edits": [{"lock": [3]}, {"unlock": [3]}], "dry_run": True},
+        {"edits": [{"done": [0, 3]}, {"reopen": [3]}]},
         {"undo": True},
     )
     edits: list[Any] | dict[Any, Any] = Field([], description="A list of edits.")
@@ -257,12 +274,21 @@ class Shown(Cluster):
     named_by_hand: bool = False
 
 
+class Cuts(BaseModel):
+    """The cuts that a run can show."""
+
+    at: int = Field(description="Clusters of the one that is shown.")
+    finest: int = Field(description="Clusters of the finest; the coarsest has 2.")
+    levels: dict[str, int] = Field(description="Clusters of those that have names.")
+
+
 class Clusters(Versioned):
     """The clusters, and the levels above them."""
 
     rows: int
     clusters: list[Shown]
     levels: list[list[Cluster]]
+    tree: Cuts | None = Field(None, description="Of a run that found its number of clusters.")
 
 
 class Edited(Versioned):

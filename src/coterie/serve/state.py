@@ -33,6 +33,7 @@ from coterie.run_history import last_logged
 from coterie.runs.label import Labeller
 from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Metrics
+from coterie.tree import need_tree
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +58,7 @@ class Snapshot:
         self.state = folder_state(folder)  # another one means that the run has changed
         self.run = run = read(folder)
         self.labeller = Labeller.read(folder)
+        self._labellers: dict[int, Labeller] = {}  # of other cuts of the merge tree
         own = {k: v for k, v in run.config.get("files", {}).items() if k.startswith("encoder/")}
         self.encoder = json.dumps([run.config["encoder"], own], sort_keys=True)
         self.version, self.texts, self.labels = run.version, run.texts, run.labels
@@ -134,10 +136,23 @@ class Snapshot:
             for i, row in enumerate(rows.tolist())
         ]
 
+    def at_level(self, level: int | str | None) -> Labeller:
+        """What assigns new texts to the clusters of a cut; default: of the one that is shown."""
+        if level is None:
+            return self.labeller
+        n = need_tree(self.run.tree).number(level)
+        if n not in self._labellers:
+            given = self.run.clusters, self.run.hierarchy, None, self.run.tree, n
+            self._labellers[n] = Labeller(self.labeller.model, *given)
+        return self._labellers[n]
+
     def list_clusters(self) -> dict[str, Any]:
         """The clusters with all that is known of them, and the levels above them."""
         marks = {"locked": "locked", "done": "done", "named_by_hand": "named"}
-        levels = self.run.hierarchy.levels if self.run.hierarchy else []
+        levels, tree = self.run.hierarchy.levels if self.run.hierarchy else [], self.run.tree
+        cuts = None
+        if tree is not None:
+            cuts = {"at": tree.at, "finest": tree.finest, "levels": dict(tree.levels)}
         return {
             "version": self.version,
             "rows": len(self.texts),
@@ -146,6 +161,7 @@ class Snapshot:
                 for c in self.run.clusters
             ],
             "levels": [[c.to_dict() for c in level] for level in levels],
+            "tree": cuts,
         }
 
     def in_cluster(self, cluster: int | None) -> Bools | None:
