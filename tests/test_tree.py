@@ -70,10 +70,10 @@ def test_cuts_by_hand() -> None:
     assert opened.merges == ((8, 2, 3), (7, 0, 1), (9, 7, 8), (10, 9, 4))
     assert (opened.at, opened.levels) == (4, {"broad": 2, "medium": 4, "fine": 5})
     assert tree.opened(7, 3) is None
-    divided = tree.divided(7, [7, 11, 12], count(20))  # which was 0 and 1, and is one of the finest
-    assert divided.leaves == (2, 3, 4, 7, 11, 12) and divided.shown() == [4, 7, 8, 11, 12]
-    assert divided.merges[1:] == ((20, 7, 11), (21, 20, 12), (9, 21, 8), (10, 9, 4))
-    assert divided.levels == {"broad": 2, "medium": 5, "fine": 6}
+    divided = tree.divided(7, [11, 12, 13], count(20))  # which was 0 and 1
+    assert divided.leaves == (2, 3, 4, 11, 12, 13) and divided.shown() == [4, 8, 11, 12, 13]
+    assert divided.merges == ((8, 2, 3), (20, 11, 12), (7, 20, 13), (9, 7, 8), (10, 9, 4))
+    assert divided.levels == {"broad": 2, "medium": 5, "fine": 6} and divided.shown(3) == [4, 7, 8]
     new = tree.with_new(11, 8, count(20))
     assert new.shown() == [4, 7, 8, 11] and new.shown("broad") == [4, 9]
     assert new.below(9) == [0, 1, 2, 3, 11] and new.shown("fine") == [0, 1, 2, 3, 4, 11]
@@ -109,9 +109,11 @@ def test_changes_leave_what_is_shown_a_cut(seed: int) -> None:
                 assert now.pop(parts[0]) | now.pop(parts[1]) == before.pop(chosen[0])
                 assert now == before
         elif kind == "divide":
-            parts = [chosen[0], next(free), next(free)]
+            parts = [next(free), next(free), next(free)]
             tree = tree.divided(chosen[0], parts, free)
+            del before[chosen[0]]
             assert held(tree) == {**before, **{part: {part} for part in parts}}
+            assert {*tree.below(chosen[0])} == {*parts}
         elif kind == "new":
             number = next(free)
             tree = tree.with_new(number, chosen[0], free)

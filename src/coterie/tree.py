@@ -233,12 +233,17 @@ class Tree:
         return self._changed(leaves, merges, self.at - len(others))
 
     def divided(self, cluster: int, into: Sequence[int], free: Iterator[int]) -> Tree:
-        """The tree in which a cluster that is shown has these parts, of which none is in it yet.
+        """The tree that shows these new parts in the place of a cluster; what it had is gone.
 
-        The first part has the number of the cluster; unions get free numbers.
+        Coarser cuts show the cluster again. Unions of some of three parts or more get free numbers.
         """
         tree = self if cluster in self.leaves else self.joined([cluster])
-        return tree._with(into[1:], cluster, tree.finest - tree.at, free)
+        unions = [next(free) for _ in into[2:]] + [cluster]
+        inside = list(zip(unions, [into[0], *unions[:-1]], into[1:], strict=True))
+        done = tree.finest - tree.at
+        leaves = [leaf for leaf in tree.leaves if leaf != cluster]
+        merges = [*tree.merges[:done], *inside, *tree.merges[done:]]
+        return tree._changed([*leaves, *into], merges, tree.at + len(into) - 1)
 
     def with_new(self, new: int, beside: int, free: Iterator[int]) -> Tree:
         """The tree with a new cluster, shown in all cuts that show a certain one of those shown.
@@ -246,17 +251,11 @@ class Tree:
         In coarser cuts they are together; so no other cluster has another number in any.
         """
         ends = (i for i, merge in enumerate(self.merges) if beside in merge[1:])
-        return self._with([new], beside, next(ends, len(self.merges)), free)
-
-    def _with(self, new: Sequence[int], beside: int, place: int, free: Iterator[int]) -> Tree:
-        """The tree with further clusters, which a cluster takes in at this place of the merges."""
-        union, merges = beside, list[tuple[int, ...]](self.merges[:place])
-        for part in new:
-            merges.append((number := next(free), union, part))
-            union = number
+        place, union = next(ends, len(self.merges)), next(free)
+        merges: list[tuple[int, ...]] = [*self.merges[:place], (union, beside, new)]
         for whole, *parts in self.merges[place:]:
             merges.append((whole, *(union if part == beside else part for part in parts)))
-        return self._changed((*self.leaves, *new), merges, self.at + len(new))
+        return self._changed((*self.leaves, new), merges, self.at + 1)
 
     def opened(self, cluster: int, n: int) -> tuple[Tree, list[int]] | None:
         """The tree that shows ``n`` parts in the place of a cluster; None if it has fewer."""
@@ -281,7 +280,7 @@ class Tree:
         Also returns which of the finest become which, one step after the other. What held an empty
         cluster and one other is the same as that now, and is called as the one that is shown.
         """
-        tree, steps = self, []
+        tree, steps = self, list[tuple[tuple[int, ...], int]]()
         for leaf in empty:
             here = next(i for i, merge in enumerate(tree.merges) if leaf in merge[1:])
             union, *parts = tree.merges[here]
@@ -326,7 +325,7 @@ class Tree:
         order = {union: i for i, (union, _, _) in enumerate(self.merges)}
         last, finest = list(self.levels)[-1], len(leaves)
         levels = {last: finest}
-        for name, n in reversed(self.levels.items()):
+        for name, n in reversed([*self.levels.items()]):
             done = self.finest - n
             if n < self.at:  # what was to be merged, and new clusters just before, still is
                 to_do = [order.get(merge[0], -1) >= done for merge in merges]

@@ -337,9 +337,12 @@ def _open(edit: Edit, draft: Draft, tree: Tree, cluster: int) -> bool:
 
 
 def _split_by_kmeans(edit: Edit, draft: Draft, cluster: int) -> None:
-    """K-means on the vectors of the cluster; the largest part keeps the number."""
-    touched = {cluster} if draft.tree is None else {cluster, *draft.tree.touched([cluster])}
-    _refuse_locked(edit, draft, touched)
+    """K-means on the vectors of the cluster; the largest part keeps the number.
+
+    In a merge tree it stays that of the cluster, which coarser cuts show.
+    """
+    gone = set[int]() if draft.tree is None else draft.tree.touched([cluster])
+    _refuse_locked(edit, draft, gone)
     vectors = draft.get_vectors()[draft.rows(cluster)]
     distinct = len(np.unique(vectors, axis=0))
     if distinct < edit.into:
@@ -354,29 +357,28 @@ def _split_by_kmeans(edit: Edit, draft: Draft, cluster: int) -> None:
         raise DataError(
             f"{edit.where}: no {edit.into} parts were found in cluster {cluster}; ask for fewer."
         )
-    order = np.argsort(-sizes, kind="stable")
-    ids = (cluster, *range(draft.next_id, draft.next_id + edit.into - 1))
+    order, free = np.argsort(-sizes, kind="stable"), count(draft.next_id)
+    first = cluster if draft.tree is None else next(free)
+    ids = (first, *(next(free) for _ in range(edit.into - 1)))
     for i, wanted in enumerate(edit.names):
         _check_free(edit, draft, wanted, cluster, edit.names[:i])
-    said, draft.next_id = draft.shown(cluster), draft.next_id + edit.into - 1
-    draft.renew(touched)
+    said = draft.shown(cluster)
+    draft.renew(edit.clusters if draft.tree is None else gone)
     step = Split(cluster, ids, _sure(found.centers[order], vectors, seed))
     rows = np.flatnonzero(draft.labels == cluster)
     draft.labels[rows] = np.array(ids)[
         step.assigner.logits(draft.get_vectors()[rows]).argmax(axis=1)
     ]
+    if draft.tree is not None:
+        if cluster not in draft.tree.leaves:
+            draft.steps.append(Merge(tuple(draft.tree.below(cluster)), cluster))
+        draft.tree = draft.tree.divided(cluster, ids, free)
+        draft.finest[rows] = draft.labels[rows]
+        del draft.names[cluster]
     for part, name in zip(ids, edit.names or [None] * edit.into, strict=True):
         draft.rename(part, name)
     draft.follow_corrections({cluster})
-    if draft.tree is not None:
-        finest = draft.tree.below(cluster)
-        if finest != [cluster]:
-            draft.steps.append(Merge(tuple(finest), cluster))
-        free = count(draft.next_id)
-        draft.tree = draft.tree.divided(cluster, ids, free)
-        draft.next_id = next(free)
-        draft.renewed |= touched
-        draft.finest[rows] = draft.labels[rows]
+    draft.next_id = next(free)
     draft.steps.append(step)
     draft.moved = True
     parts = ", ".join(f"{i}: {draft.size(i):,}" for i in ids)

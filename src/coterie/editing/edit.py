@@ -83,7 +83,8 @@ def edit(
 
     All edits are checked before anything changes. Numbers are stable: a merge keeps the number of
     the first cluster named, the largest part of a split keeps its number, and a number that is
-    retired is never used again.
+    retired is never used again. In a run with a merge tree a split shows the parts that it has, if
+    there are so many; the cluster itself is there again when a coarser cut shows it.
 
     Parameters
     ----------
@@ -276,8 +277,8 @@ def _moved_in_tree(
     tree = tree.renamed(given)
     marked, before = (np.where(r.outliers, -1, r.finest) for r in (draft, run))
     if tree.merges != run.tree.merges or not np.array_equal(marked, before):
-        kept = {i: name for i, name in tree.names.items() if i not in draft.renewed} | given
-        kept = {i: name for i, name in kept.items() if name is not None}
+        names = {**tree.names, **dict.fromkeys(draft.renewed & tree.nodes.keys()), **given}
+        kept = {i: name for i, name in names.items() if name is not None}
         nodes = describe_nodes(run.texts, marked, tree.inside(), run.vectors, names=kept)
         said = {i: c for i, c in tree.nodes.items() if i in draft.described}
         tree = replace(tree, nodes={c.id: c for c in as_said(list(nodes.values()), said)})

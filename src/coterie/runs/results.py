@@ -125,26 +125,25 @@ class Results:
         limit = self.model.outlier_limit_
         return {"outliers": {"marked": marked, **limit.to_dict()}} if limit is not None else {}
 
-    def mark(self) -> tuple[Bools | None, tuple[Tree, Ints] | None]:
+    def mark(self) -> tuple[Bools | None, TreeRows | None]:
         """Which texts are outliers, None if none were asked for; and the merge tree, see `grow`."""
         model, grown, limit = self.model, self.grow(), self.options.max_outliers
         if limit is None:
             return None, grown
         marked = model.mark_outliers(limit)
-        if grown is None or grown[0].column == "cluster":
+        if grown is None or grown.tree.column == "cluster":
             return marked, grown
         from coterie.editing.apply import prune
         from coterie.editing.edit import edited_limit
 
         # Limits are kept for the finest clusters; some of these may have outliers alone.
-        tree, finest = grown
-        assert model.outlier_limit_ is not None
-        own = {leaf: v for c, v in model.outlier_limit_.kept.items() for leaf in tree.below(c)}
-        tree, steps = prune(tree, finest, marked)
-        limits = replace(model.outlier_limit_, kept=own)
-        model.outlier_limit_ = edited_limit(limits, steps)
-        model.assigner_ = replace(model.assigner_.then(*steps), cut=tree.cut())
-        return marked, (tree, finest)
+        found, assigner = model.outlier_limit_, model.assigner_
+        assert found is not None and isinstance(assigner, EditedAssigner)
+        kept = {leaf: v for c, v in found.kept.items() for leaf in grown.tree.below(c)}
+        tree, steps = prune(grown.tree, grown.finest, marked)
+        model.outlier_limit_ = edited_limit(replace(found, kept=kept), steps)
+        model.assigner_ = replace(assigner.then(*steps), cut=tree.cut())
+        return marked, TreeRows(tree, grown.finest)
 
     def grow(self) -> TreeRows | None:
         """The merge tree of a run that found its number of clusters, and the finest of each row.

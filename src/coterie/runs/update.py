@@ -27,7 +27,7 @@ import pyarrow as pa
 from coterie._trust import damaged
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_choice, checked
-from coterie.base.edited import EditedAssigner, correct, edited, fingerprint
+from coterie.base.edited import EditedAssigner, correct, fingerprint
 from coterie.blocks.assign import LinearAssigner, probabilities
 from coterie.blocks.graph import principal_directions
 from coterie.blocks.ridge import RidgeClassifier
@@ -52,7 +52,7 @@ from coterie.run_files import result_columns, with_types
 from coterie.runs.folder import now
 from coterie.runs.guide import kept_guidance
 from coterie.runs.masked import masker_of
-from coterie.tree import Tree
+from coterie.tree import Tree, TreeRows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -639,13 +639,9 @@ class AddedRows:
         self.new, self.alarm = found.placed.new, found.placed.alarm
         self.draft.next_id += len(self.new)
         self.draft.names |= dict.fromkeys(self.new)
-        old, usual = self.vectors[: self.n_old][settled], np.full(1, 0.5)
-        if settled.any():
-            usual = self.run.table[self.run.own["confidence"]].to_numpy()[settled]
-        if settled.any() and self.run.tree is not None:  # in the finest clusters
-            before = edited(self.run.model.assigner_, self.run.model.n_clusters_)
-            usual = probabilities(before.finest_logits(old)).max(axis=1)
-        linear = found.classifier.calibrated(old, float(np.nanmean(usual)))
+        usual = self.run.table[self.run.own["confidence"]].to_numpy()
+        self.sure = float(np.nanmean(usual[settled])) if settled.any() else 0.5
+        linear = found.classifier.calibrated(self.vectors[: self.n_old][settled], self.sure)
         self.model.assigner_ = EditedAssigner(linear, tuple(found.ids))
         self.model.n_clusters_ = len(found.ids)
 
@@ -671,7 +667,8 @@ class AddedRows:
             self.grown = self._grow(self.run.tree, right)
             cut = {**self.grown.cut(), -1: -1}
             self.labels = np.array([cut[i] for i in self.finest.tolist()], dtype=np.int64)
-            assigner = replace(assigner, cut=self.grown.cut())
+            old = self.vectors[:n][self.known >= 0]
+            assigner = replace(assigner, cut=self.grown.cut()).calibrated(old, self.sure)
             self.model.assigner_, self.model.n_clusters_ = assigner, self.grown.at
         self.nearest = np.concatenate([draft.labels, self.labels])  # of all rows
         self.model.corrections_ = corrections
@@ -801,8 +798,7 @@ class AddedRows:
             names_by_number(self.clusters, p.shape[1]),
             self.scores,
             self.outliers[self.n_old :] if run.marks else None,
-            self.hierarchy,
-            None if self.tree is None else (self.tree, self.finest),
+            self.hierarchy if self.tree is None else TreeRows(self.tree, self.finest),
         )
         bare = {written: name for name, written in run.own.items()}
         columns = {

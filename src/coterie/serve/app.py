@@ -417,7 +417,7 @@ class Service:
     ) -> Response:
         """Show more or fewer clusters of the merge tree; /edits can undo it."""
         work = partial(Run(live.folder).cut, wanted.clusters, version=_seen(if_match, wanted))
-        _, snapshot = await self._change(live, work)
+        snapshot = (await self._change(live, work))[1]
         done = [f"cut into {counted(len(snapshot.names), 'cluster')}"]
         return reply({"version": snapshot.version, "done": done, "clusters": snapshot.names})
 
