@@ -225,7 +225,12 @@ class Neighborhood:
 
 
 def neighborhood(
-    x: Floats, n_clusters: int, *, flatten: float = 0.0, device: torch.device | None = None
+    x: Floats,
+    n_clusters: int,
+    *,
+    flatten: float = 0.0,
+    device: torch.device | None = None,
+    near: Ints | None = None,
 ) -> Neighborhood:
     """Unit rows in 100 directions, and their neighbours, among many rows by 300 directions.
 
@@ -238,6 +243,8 @@ def neighborhood(
         How much the directions with less variance are strengthened, see :func:`flattened`.
     device : torch.device, optional
         Of the neighbour search.
+    near : ndarray of shape (n, 16), optional
+        The nearest rows of each, itself first, if they are known.
     """
     x = np.asarray(x, dtype=np.float32)
     searched = x
@@ -246,8 +253,9 @@ def neighborhood(
         few = x @ principal_directions(x, SEARCHED if many else DIRECTIONS).T
         x, searched = few[:, :DIRECTIONS], few if many else x
     k = n_neighbors(len(x), n_clusters)
-    on_device = torch.from_numpy(np.ascontiguousarray(searched)).to(device)
-    near = nearest_rows(on_device, max(k, COMPARED) + 1)
+    if near is None:
+        on_device = torch.from_numpy(np.ascontiguousarray(searched)).to(device)
+        near = nearest_rows(on_device, max(k, COMPARED) + 1)
     return Neighborhood(flattened(unit_rows(x), flatten), searched, near, k)
 
 

@@ -374,13 +374,14 @@ def need_tree(tree: Tree | None) -> Tree:
     return tree
 
 
-def grow(
+def grow(  # noqa: PLR0913 - what is known comes in several forms
     vectors: Floats,
     labels: Ints,
     medium: int,
     seed: int,
     numbers: Sequence[int] | None = None,
     first: int = 0,
+    near: Ints | None = None,
 ) -> Tree:
     """Merge the clusters of a fine clustering, two at a time, down to one.
 
@@ -398,6 +399,9 @@ def grow(
         Numbers of the clusters to keep, if none is finer than the medium level.
     first : int, default=0
         Numbers of other clusters begin here, at least.
+    near : ndarray of shape (n, 16), optional
+        The nearest texts of each, itself first, if they are known and there are no more than
+        10,000.
 
     Returns
     -------
@@ -407,14 +411,14 @@ def grow(
     k = int(labels.max()) + 1 if numbers is None else len(numbers)
     rows = some_rows(len(vectors), MERGED, seed, "tree")
     rows = np.union1d(rows, np.unique(labels, return_index=True)[1])  # some of every cluster
-    near = neighborhood(vectors[rows], medium)
-    means = cluster_means(near.smoothed(weighted=True), labels[rows], k)[0].astype(np.float32)
+    around = neighborhood(vectors[rows], medium, near=near)
+    means = cluster_means(around.smoothed(weighted=True), labels[rows], k)[0].astype(np.float32)
     sizes = np.maximum(np.bincount(labels, minlength=k), 1)
     ward = MatrixSpace(means - means.mean(axis=0), sizes.astype(np.float64), "ward")
     merges = merge_order(chain(ward, k), k)
     average = MatrixSpace(unit_rows(means), np.ones(k), "average")
     others = merge_order(chain(average, k), k)
-    graph = near.near[:, 1 : COMPARED + 1]
+    graph = around.near[:, 1 : COMPARED + 1]
     if unequal(merges, others, labels[rows], graph, medium):
         merges = others
     return numbered(merges, sizes, medium, numbers, first)

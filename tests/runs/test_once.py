@@ -20,7 +20,7 @@ PLACES = {
     "choose_n_clusters",
     "_initial_assigner",
     "fit_neighbor_index",
-    "find_themes",
+    "grow",
     "make_map",
 }
 
@@ -82,7 +82,7 @@ def test_texts_are_cleaned_tokenised_and_encoded_once(
     [
         ({}, ["choose_n_clusters", "_initial_assigner"]),
         ({"max_outliers": "5%"}, ["choose_n_clusters", "_initial_assigner"]),
-        ({"method": "kmeans"}, ["choose_n_clusters", "fit_neighbor_index"]),
+        ({"method": "kmeans"}, ["choose_n_clusters", "grow", "fit_neighbor_index"]),
         ({"method": "kmeans", "n_clusters": 12, "levels": (3, 12)}, ["fit_neighbor_index"]),
     ],
 )
@@ -105,7 +105,8 @@ def test_no_vectors_are_searched_twice(
     assert "outlier_score" in run.table.column_names
     # Where the fit has searched, outlier scores have no search of their own. The number of
     # clusters has: it is found on a sample of the texts, whose lexical features are learnt from
-    # the sample. The map searches in fewer dimensions.
+    # the sample. The map searches in fewer dimensions, and vectors of other lengths than one have
+    # other neighbours by distance than by cosine.
     assert [place for _, place in found if place != "make_map"] == places
     assert len({vectors for vectors, _ in found}) == len(found)
 

@@ -23,6 +23,7 @@ from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.base.edited import EditedAssigner, Merge, edited
 from coterie.clustering import Clustering, describe_rows, write, write_clusters
+from coterie.consensus import COMPARED, EXACT
 from coterie.corpus import Chunk, Corpus, LargeTable, write_rows
 from coterie.corpus.corpus import combine
 from coterie.corpus.write import GrowingTable, record_path, table_rows
@@ -38,6 +39,7 @@ from coterie.exports import write_clusters as cluster_workbook
 from coterie.exports import write_page
 from coterie.hierarchy import Hierarchy, build_hierarchy
 from coterie.methods.auto import Auto
+from coterie.neighbors import nearest_rows
 from coterie.options import Options
 from coterie.report.folder import make_map, write_map
 from coterie.run_files import (
@@ -162,7 +164,10 @@ class Results:
         numbers = None if finer else leaves.tolist()
         medium = self.medium if finer else len(leaves)
         next_id = 0 if self.earlier is None else self.earlier.draft.next_id
-        tree = grow(model.distinct_vectors_, places, medium, model.seed_, numbers, next_id)
+        x, near = model.distinct_vectors_, model.__dict__.get("_near")
+        if near is None and len(x) <= EXACT:  # then outlier scores need no search of their own
+            model._near = near = nearest_rows(x, COMPARED + 1)
+        tree = grow(x, places, medium, model.seed_, numbers, next_id, near)
         if self.earlier is not None:
             self.earlier.draft.next_id = max(next_id, tree.highest + 1)
         if finer:
@@ -171,7 +176,7 @@ class Results:
             finest = np.append(tree.leaves, -1)[finest]
             model.labels_ = np.append(shown, -1)[model.labels_]
             model.n_clusters_ = medium
-            assigner, x = EditedAssigner(model.assigner_, tree.leaves), model.distinct_vectors_
+            assigner = EditedAssigner(model.assigner_, tree.leaves)
             model.assigner_ = assigner = replace(assigner, cut=tree.cut())
             if model.choice_:  # not of vectors of the user's own, which are not clustered by it
                 sure = model._confidence(x, shown[places], model.seed_, medium)
