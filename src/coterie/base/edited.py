@@ -135,8 +135,12 @@ class EditedAssigner:
 
     def finest_logits(self, vectors: Floats) -> Floats:
         """The same before the cut, for the finest clusters."""
+        return self._edited(self.inner.logits(vectors), vectors)
+
+    def _edited(self, inner: Floats, vectors: Floats) -> Floats:
+        """Logits of the inner assigner with renumbering, merges and splits."""
         out = np.full((len(vectors), self._finest_width), -np.inf)
-        out[:, list(self.place)] = _log_softmax(self.sharpness * self.inner.logits(vectors))
+        out[:, list(self.place)] = _log_softmax(self.sharpness * inner)
         out[:, list(self.extra)] = FLOOR
         for step in self.steps:
             if isinstance(step, Merge):
@@ -153,11 +157,13 @@ class EditedAssigner:
         It is found by bisection on the first 2,000 of them.
         """
         low, high, some = 1e-3, 1e3, vectors[:CALIBRATED]
-        confidence = min(confidence, 1 - 1e-3)
+        confidence, inner = min(confidence, 1 - 1e-3), self.inner.logits(vectors[:CALIBRATED])
         made = self
         for _ in range(25):
             made = replace(self, sharpness=float(np.sqrt(low * high)))
-            if probabilities(made.logits(some)).max(axis=1).mean() < confidence:
+            found = made._edited(inner, some)
+            found = _shown(found, self.cut) if self.cut else found
+            if probabilities(found).max(axis=1).mean() < confidence:
                 low = made.sharpness
             else:
                 high = made.sharpness

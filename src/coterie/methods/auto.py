@@ -79,6 +79,7 @@ Effort = Literal["quick", "standard", "best"]
 CLUSTERED = {"quick": 10_000, "standard": 10_000, "best": 60_000}  # texts that are clustered
 PER_CLUSTER, CEILING = 75, 25_000  # but at least so many per cluster, up to this
 RUNS = {"quick": 6, "standard": 20, "best": 40}  # of k-means that are combined
+FINE_RUNS = {"quick": 6, "standard": 6, "best": 20}  # for the fine clusters of a merge tree
 PENALTIES = 1.0, 0.1, 0.01  # of the classifier, tried in turn
 LABELLED = 3.0  # weight of a text with a known class in the classifier
 LOOKED_AT = 5_000  # texts on which plain k-means is compared with the result
@@ -138,7 +139,9 @@ class Auto(WeightedClusterer):
 
     name: ClassVar[str] = "auto"
     _saved_attributes: ClassVar[tuple[str, ...]] = ("choice_",)
-    _even = False  # True: the consensus is taken without a test of the sizes
+    # True for the fine clusters of a merge tree: fewer runs of k-means, and no test of the sizes,
+    # which is done when they are merged.
+    _even = False
 
     encoder: Any = AUTO
     effort: Effort = "standard"
@@ -251,7 +254,7 @@ class Auto(WeightedClusterer):
 
     def n_fitted(self, n: int, n_clusters: int) -> int:
         """How many of ``n`` different texts are clustered; the others are classified."""
-        least = min(PER_CLUSTER * n_clusters, CEILING)
+        least = 0 if self._even else min(PER_CLUSTER * n_clusters, CEILING)
         return min(n, max(CLUSTERED[self.effort], least, n_clusters))
 
     def remarks(self) -> list[str]:
@@ -289,7 +292,7 @@ class Auto(WeightedClusterer):
 
     def _cluster(self, x: Floats, weights: Floats, seed: int, seeds: Ints) -> Ints:
         """The consensus of k-means runs on smoothed vectors, guided by what is known."""
-        runs = RUNS[self.effort]
+        runs = (FINE_RUNS if self._even else RUNS)[self.effort]
         device = check_device(self.device)
         near = neighborhood(x, self._k, flatten=FLATTEN, device=device)
         # Outlier scores need fewer, which are then not searched for again.
