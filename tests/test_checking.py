@@ -1,5 +1,6 @@
 """``coterie check`` finds what does not belong together."""
 
+import csv
 import json
 import shutil
 from collections.abc import Callable
@@ -9,8 +10,11 @@ from typing import Any
 import pytest
 
 from commands import run as call
+from commands import write_csv
+from coterie import cluster, cut
 from coterie.checking import check_integrity
 from said import says
+from trees import nested_texts
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +77,58 @@ def test_what_is_wrong_is_found(name: str, made: Path, tmp_path: Path) -> None:
     found = " ".join(finding.what for finding in check_integrity(run).findings)
     assert says(found, *parts) and bool(found) == bool(parts), found
     call("check", run, code=3 if parts else 0)
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory) -> Path:
+    """A run with a merge tree, of which another cut is kept for an undo."""
+    folder = tmp_path_factory.mktemp("grown") / "run"
+    cluster(nested_texts(), encoder="tfidf-svd", folder=folder)
+    cut(folder, "broad")
+    return folder
+
+
+def move_row(run: Path) -> None:
+    """Let the first row be in the finest cluster of the last."""
+    with (run / "assignments.csv").open(newline="") as file:
+        table = list(csv.DictReader(file))
+    table[0]["fine"] = table[-1]["fine"]
+    write_csv(run / "assignments.csv", list(table[0]), *(row.values() for row in table))
+
+
+TREE_HARMS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a finest cluster": (move_row, "row 1 is in cluster"),
+    "a column": (
+        lambda run: (run / "assignments.csv").write_text(
+            (run / "assignments.csv").read_text().replace(",fine,", ",other,", 1)
+        ),
+        "no column 'fine'",
+    ),
+    "the cut": (
+        lambda run: shutil.copy(
+            run / "earlier/0001/files/model/config.json", run / "model/config.json"
+        ),
+        "does not know cluster",
+    ),
+    "a level": (
+        lambda run: rewrite(run / "clusters.json", lambda c: c["tree"].update(at=3)),
+        "which does not hold its finest one",
+    ),
+    "a description": (
+        lambda run: rewrite(run / "clusters.json", lambda c: c["tree"]["nodes"].pop()),
+        "other clusters than it describes",
+    ),
+    "a merge": (
+        lambda run: rewrite(run / "clusters.json", lambda c: c["tree"]["merges"].pop(0)),
+        "is damaged",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TREE_HARMS)
+def test_a_merge_tree_that_does_not_fit_is_found(name: str, grown: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(grown, tmp_path / "run"))
+    assert not check_integrity(run).findings
+    harm, said = TREE_HARMS[name]
+    harm(run)
+    assert says(" ".join(finding.what for finding in check_integrity(run).findings), said)

@@ -13,7 +13,7 @@ from typing import Any
 from coterie._folders import one_state, refuse_held
 from coterie._trust import LARGE, check_digests, check_run_folder, check_shape, inside, read_json
 from coterie.base import TextClusterer
-from coterie.base.edited import EditedAssigner
+from coterie.base.edited import edited
 from coterie.base.storage import read_config
 from coterie.errors import CoterieError, DataError, UsageError
 from coterie.methods import load
@@ -45,9 +45,9 @@ class Checked:
 def check_integrity(folder: str | Path) -> Checked:
     """Compare the files of a run or of a saved model with what they say about each other.
 
-    Nothing is changed. Of a run: its manifest, table, clusters, levels, map and model, and what
-    edits have kept for an undo. Of a model: the digests of its files, that all numbers are finite,
-    and that all parts fit together.
+    Nothing is changed. Of a run: its manifest, table, clusters, merge tree, levels, map and model,
+    and what edits have kept for an undo. Of a model: the digests of its files, that all numbers
+    are finite, and that all parts fit together.
 
     Parameters
     ----------
@@ -127,6 +127,7 @@ class _Check:
             )
             if labels is not None:
                 self._compare_table(labels)
+                self._compare_tree(labels)
                 if map_ is not None and max(map_["rows"], default=-1) >= len(labels):
                     self.find(f"{folder / 'map.json'} has rows that the table does not have.", page)
         if model is not None and clusters is not None:
@@ -159,14 +160,35 @@ class _Check:
                 self.back,
             )
 
+    def _compare_tree(self, labels: list[int]) -> None:
+        """Every row is in the cluster that holds its finest one; other cuts are made of that."""
+        tree = self.files.tree
+        if tree is None:
+            return
+        self.out.looked_at.append("finest clusters of the table")
+        path, column = self.folder / "assignments.csv", self.files.own.get(tree.column)
+        if column is None:
+            self.find(f"{path} has no column {tree.column!r}.", self.back)
+            return
+        cut, finest = tree.cut(), self.files.cells[column].to_pylist()
+        both = enumerate(zip(finest, labels, strict=True), 1)
+        odd = [(row, leaf) for row, (leaf, label) in both if label >= 0 and cut.get(leaf) != label]
+        for row, leaf in odd[:1]:
+            self.find(
+                f"{path}: row {row} is in cluster {labels[row - 1]}, which does not hold its "
+                f"finest one, {leaf}, in clusters.json.",
+                self.back,
+            )
+
     def _compare_model(self, model: TextClusterer) -> None:
-        assigner, known = model.assigner_, set(range(model.n_clusters_))
-        if isinstance(assigner, EditedAssigner):
-            known = set(assigner.clusters)
+        tree = self.files.tree
+        assigner = edited(model.assigner_, model.n_clusters_)
         self.out.looked_at.append("clusters of the model")
-        if strange := {cluster.id for cluster in self.files.clusters} - known:
-            where = self.folder / "model"
+        where = self.folder / "model"
+        if strange := {cluster.id for cluster in self.files.clusters} - {*assigner.clusters}:
             self.find(f"{where} does not know cluster {min(strange)} of clusters.json.", self.back)
+        elif tree is not None and (assigner.cut or {i: i for i in assigner.leaves}) != tree.cut():
+            self.find(f"{where} has another merge tree than clusters.json.", self.back)
 
     def _history(self) -> None:
         """What edits have kept: all of it is needed to undo them one after the other."""

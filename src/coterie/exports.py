@@ -25,6 +25,7 @@ from coterie.errors import UsageError
 from coterie.hierarchy import Hierarchy
 from coterie.report import read_run, without_texts, write_report
 from coterie.run_files import RunFiles, own_columns, read_assignments, swap_run
+from coterie.tree import Tree
 
 WORDS = 10  # of a cluster that its row names
 KINDS = {"examples": "typical", "diverse": "whole range", "borderline": "close call"}
@@ -97,7 +98,8 @@ def write_exports(
         notes += write_rows(files[-1], table, {})
         if form == "xlsx":
             files.append(target / f"clusters{'' if texts else '-no-texts'}.xlsx")
-            notes += write_clusters(files[-1], found.clusters, found.hierarchy, texts=texts)
+            parts = found.clusters, found.hierarchy, found.tree
+            notes += write_clusters(files[-1], *parts, texts=texts)
     return Exported(files, notes)
 
 
@@ -152,10 +154,13 @@ def write_clusters(
     path: Path,
     clusters: Sequence[Cluster],
     hierarchy: Hierarchy | None = None,
+    tree: Tree | None = None,
     *,
     texts: bool = True,
 ) -> list[str]:
     """Write a workbook of clusters: one sheet of clusters, one of words, examples, levels.
+
+    The levels are all that have names, if there is a merge tree.
 
     Returns
     -------
@@ -189,14 +194,17 @@ def write_clusters(
                 ),
             )
         )
-    if levels:
+    named: list[tuple[Any, Sequence[Cluster]]] = list(enumerate([*levels, clusters], 1))
+    if tree is not None:
+        named = [*tree.named_levels().items()]
+    if len(named) > 1:
         sheets.append(
             Sheet(
                 "levels",
                 ["level", "cluster", "name", "texts", "share", "in"],
                 (
-                    (i, c.id, c.name, c.size, c.share, c.parent)
-                    for i, level in enumerate([*levels, clusters], 1)
+                    (name, c.id, c.name, c.size, c.share, c.parent)
+                    for name, level in named
                     for c in level
                 ),
             )

@@ -196,6 +196,7 @@ MANIFEST_SHAPE: dict[str, Any] = {
     ],
 }
 CLUSTER_SHAPE = shape_of(Cluster)
+LEVELS = {"broad", "medium", "fine"}  # of a merge tree
 CLUSTERS_SHAPE = {
     "clusters": [CLUSTER_SHAPE],
     "tree?": {
@@ -267,11 +268,11 @@ def _read_clusters(folder: Path) -> tuple[list[Cluster], Tree | None]:
     clusters = [Cluster.from_dict(cluster) for cluster in saved["clusters"]]
     if "tree" not in saved:
         return clusters, None
-    _check_tree(saved["tree"], str(path))
+    _check_tree(saved["tree"], {c.id for c in clusters}, str(path))
     return clusters, Tree.from_dict(saved["tree"], clusters)
 
 
-def _check_tree(saved: Mapping[str, Any], where: str) -> None:
+def _check_tree(saved: Mapping[str, Any], shown: set[int], where: str) -> None:
     """Refuse a tree in which a cluster is missing, occurs twice, or holds itself."""
     loose = _check_ids(saved["leaves"], where)
     known = set(loose)
@@ -281,9 +282,15 @@ def _check_tree(saved: Mapping[str, Any], where: str) -> None:
         known.add(union)
         loose = loose - {one, other} | {union}
     described = _check_ids((node["id"] for node in saved["nodes"]), where)
-    levels = [*saved["levels"].values(), saved["at"]]
-    if len(loose) != 1 or described - known or not all(1 <= n <= len(known) for n in levels):
+    told, top = described | shown, loose if saved["merges"] else set()
+    if len(loose) != 1 or told - known or known - told - top:
         raise DataError(f"{where} is damaged: its tree has other clusters than it describes.")
+    levels, k = list(saved["levels"].values()), len(saved["leaves"])
+    rising = levels == sorted({*levels}) and levels[-1:] == [k]
+    if not rising or not 1 <= min(saved["at"], *levels) or not {*saved["levels"]} <= LEVELS:
+        raise DataError(f"{where} is damaged: its levels are none of a tree of {k} clusters.")
+    if saved["at"] > k:
+        raise DataError(f"{where} is damaged: it shows more clusters than its tree has.")
 
 
 def read_levels(folder: Path) -> Hierarchy | None:

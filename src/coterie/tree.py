@@ -185,6 +185,13 @@ class Tree:
             ]
         return Hierarchy(levels, above, themes=coarser == ["broad"], called=tuple(coarser))
 
+    def named_levels(self) -> dict[str, list[Cluster]]:
+        """The clusters of every named level, coarse to fine, each with its parent."""
+        tree, last = replace(self, at=self.finest), list(self.levels)[-1]
+        above = tree.above()
+        finest = above.parented([self.nodes[leaf] for leaf in sorted(self.leaves)])
+        return dict(zip((*above.called, last), [*above.levels, finest], strict=True))
+
     def columns(
         self, finest: Ints, labels: Sequence[int], names: Sequence[str]
     ) -> dict[str, list[Any]]:

@@ -269,7 +269,8 @@ class Results:
                 self.place.remarks += write_rows(work / f"assignments.{form}", run.table, {})
         if "xlsx" in self.options.write:
             workbook = work / "clusters.xlsx"
-            self.place.remarks += cluster_workbook(workbook, run.clusters, run.hierarchy)
+            parts = run.clusters, run.hierarchy, run.tree
+            self.place.remarks += cluster_workbook(workbook, *parts)
         self.model.save(work / "model", include_encoder=self.options.include_encoder)
         self.place.manifest = write(work, replace(run, facts={**run.facts, **self.finished}))
         self.place.complete()
