@@ -16,6 +16,7 @@ from coterie.errors import DataError, UsageError
 from coterie.runs import open_run, stability
 from coterie.runs.stability import best_jaccard, word_npmi
 from said import raises
+from trees import nested_texts
 
 FRUIT = "apple pear plum peach cherry grape lemon melon".split()
 CARS = "engine wheel brake clutch gear tyre bumper mirror".split()
@@ -107,3 +108,20 @@ def test_npmi_by_hand() -> None:
     expected = np.log(0.5 / (0.75 * 0.5)) / -np.log(0.5)
     assert word_npmi(some, [["a", "b"]]) == [pytest.approx(expected, abs=1e-4)]
     assert word_npmi(some, [["a", "d"], ["a", "unknown"]]) == [-1.0, None]
+
+
+def test_clusters_of_a_merge_tree_are_merged_again(tmp_path: Path, monkeypatch) -> None:
+    folder = tmp_path / "run"
+    coterie.cluster(nested_texts(), encoder="tfidf-svd", folder=folder)
+    coterie.cut(folder, 3)
+    fitted = []
+    fit = coterie.Auto.fit
+
+    def seen(model, *given, **more):
+        fitted.append(model.n_clusters)
+        return fit(model, *given, **more)
+
+    monkeypatch.setattr(coterie.Auto, "fit", seen)
+    found = stability(folder, seeds=2, halves=1)
+    assert fitted == [open_run(folder).tree.finest] * 3
+    assert len(found.clusters) == 3 and all(c.seeds == 1 for c in found.clusters)

@@ -5,7 +5,8 @@ of these clusterings has one that is nearly the same: the largest Jaccard index 
 rows in either), in the mean over the clusterings (Hennig, 2007, "Cluster-wise assessment of cluster
 stability"). Below 0.5 a cluster would not survive. Texts are also reworded a little, with words
 left out and letters swapped, and assigned by the model of the run. Themes, labels and constraints
-of the run are given to each fit again, as far as they are about its texts.
+of the run are given to each fit again, as far as they are about its texts. Where the clusters of
+the run are a cut of a merge tree, a fine clustering is fitted and merged down to as many.
 
 Coherence of the words of a cluster is the mean NPMI of pairs of its words, counted in the texts of
 the run, and the mean cosine of their embeddings.
@@ -33,10 +34,12 @@ from coterie.clustering import Clustering, read, save
 from coterie.description import text_order
 from coterie.errors import UsageError
 from coterie.measured import STABILITY_FILE, ClusterStability, Stability, to_file
+from coterie.methods.auto import Auto
 from coterie.metrics import contingency, external_scores
 from coterie.options import Options
 from coterie.outliers import choose_rows
 from coterie.runs.guide import LINKS, kept_guidance
+from coterie.tree import grow
 from coterie.words.cutting import tokens
 
 SAMPLED = 20_000  # rows that are looked at
@@ -124,7 +127,9 @@ def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stabilit
     texts, labels = [run.texts[i] for i in rows], run.labels[rows]
     ids, codes = np.unique(labels, return_inverse=True)
     options = Options.make(**run.options(len(ids)))
-    seed = run.seed
+    seed, finest = run.seed, len(ids)
+    if run.tree is not None and "fine" in run.tree.levels:
+        finest = run.tree.finest
     progress = make_progress(verbose)
     matches: dict[str, list[Floats]] = {"seeds": [], "halves": []}
     agreement: dict[str, list[float]] = {"seeds": [], "halves": []}
@@ -135,11 +140,15 @@ def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stabilit
                 kind = "halves"
                 draw = numpy_generator(derive_seed(seed, "half", i), "stability")
                 part = np.sort(draw.choice(len(rows), max(len(rows) // 2, 1), replace=False))
-            k = min(len(ids), len({texts[j] for j in part}))
+            k = min(finest, len({texts[j] for j in part}))
             model = options.make_model(k)
             model.random_state, model.verbose = derive_seed(seed, "again", i), 0
             known = given_to(given, rows[part])
+            if k > len(ids) and isinstance(model, Auto):
+                model._even = True  # as in the run
             again = np.asarray(model.fit([texts[j] for j in part], **known).labels_)
+            if k > len(ids):
+                again = _merged(model, len(ids))
             matches[kind].append(best_jaccard(codes[part], again, len(ids)))
             agreement[kind].append(external_scores(codes[part], again)["ari"])
             progress.advance(i + 1)
@@ -167,6 +176,16 @@ def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stabilit
     clusters.sort(key=lambda c: (min(c.seeds, c.halves), c.id))
     both = {kind: _round(np.mean(values)) for kind, values in agreement.items()}
     return Stability(len(rows), both["seeds"], both["halves"], _round(kept.mean()), clusters)
+
+
+def _merged(model: TextClusterer, n: int) -> Ints:
+    """The labels of a fine clustering after its clusters are merged down to so many."""
+    labels, x = np.asarray(model.labels_), model.distinct_vectors_
+    places = np.zeros(len(x), dtype=np.int64)
+    places[model.rows_] = labels
+    tree = grow(x, places, n, model.seed_)
+    cut = tree.cut(n)
+    return np.array([cut[leaf] for leaf in tree.leaves])[labels]
 
 
 def best_jaccard(codes: Ints, again: Ints, k: int) -> Floats:
