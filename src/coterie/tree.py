@@ -176,7 +176,8 @@ class Tree:
         for name in coarser:
             here = self.cut(name)
             above.append({shown[leaf]: group for leaf, group in here.items()})
-            levels.append([self.nodes[i] for i in self.shown(name) if i in self.nodes])
+            nodes = [self.nodes[i] for i in self.shown(name) if i in self.nodes]
+            levels.append([replace(node, parent=None, parent_name=None) for node in nodes])
         for i in range(1, len(levels)):
             parents = {group: above[i - 1][cluster] for cluster, group in above[i].items()}
             levels[i] = [

@@ -144,11 +144,7 @@ def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stabilit
             model = options.make_model(k)
             model.random_state, model.verbose = derive_seed(seed, "again", i), 0
             known = given_to(given, rows[part])
-            if k > len(ids) and isinstance(model, Auto):
-                model._even = True  # as in the run
-            again = np.asarray(model.fit([texts[j] for j in part], **known).labels_)
-            if k > len(ids):
-                again = _merged(model, len(ids))
+            again = _fit_again(model, [texts[j] for j in part], known, len(ids))
             matches[kind].append(best_jaccard(codes[part], again, len(ids)))
             agreement[kind].append(external_scores(codes[part], again)["ari"])
             progress.advance(i + 1)
@@ -178,9 +174,17 @@ def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stabilit
     return Stability(len(rows), both["seeds"], both["halves"], _round(kept.mean()), clusters)
 
 
-def _merged(model: TextClusterer, n: int) -> Ints:
-    """The labels of a fine clustering after its clusters are merged down to so many."""
-    labels, x = np.asarray(model.labels_), model.distinct_vectors_
+def _fit_again(
+    model: TextClusterer, texts: Sequence[str], given: Mapping[str, Any], n: int
+) -> Ints:
+    """The labels of a fit; those of a finer one after its clusters are merged down to so many."""
+    finer = isinstance(model.n_clusters, int) and model.n_clusters > n
+    if finer and isinstance(model, Auto):
+        model._even = True  # as in the run
+    labels = np.asarray(model.fit(texts, **given).labels_)
+    if not finer:
+        return labels
+    x = model.distinct_vectors_
     places = np.zeros(len(x), dtype=np.int64)
     places[model.rows_] = labels
     tree = grow(x, places, n, model.seed_)

@@ -1,0 +1,173 @@
+"""Levels of a run that found its number of clusters, from the command line; broad themes."""
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pyarrow.parquet as pq
+import pytest
+
+import coterie
+from commands import rows, run, write_csv
+from coterie.metrics import nmi
+from said import raises
+from trees import whole
+
+BROAD = {
+    "money": ["invoice", "refund", "payment", "voucher"],
+    "post": ["parcel", "courier", "depot", "label"],
+    "login": ["password", "account", "code", "browser"],
+    "garden": ["mower", "hedge", "seeds", "shed"],
+}
+ABOUT = ["broken", "late", "missing", "wrong"]
+OPTIONS = ["--encoder", "tfidf-svd", "-q"]
+
+
+@pytest.fixture(scope="module")
+def texts() -> list[tuple[str, str]]:
+    """320 texts: four broad themes of four clusters each."""
+    rng = np.random.default_rng(0)
+    out = []
+    for broad, things in BROAD.items():
+        for thing in things:
+            for i in range(20):
+                extra = rng.choice([f"{thing}{n}" for n in range(5)], 2, replace=False)
+                about = rng.choice([f"{broad}{n}" for n in range(3)], 2, replace=False)
+                words = [thing, thing, *extra, *about, broad, ABOUT[i % 4]]
+                out.append((" ".join(words), broad))
+    return out
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory, texts) -> Path:
+    path = tmp_path_factory.mktemp("levels") / "in.csv"
+    return write_csv(path, ("text", "broad"), *texts, ("", ""))
+
+
+@pytest.fixture(scope="module")
+def done(file: Path) -> Path:
+    """A finished run that found the number of clusters."""
+    out = file.parent / "run"
+    run("cluster", file, *OPTIONS, "--text-column", "text", "--write", "xlsx,parquet", "--out", out)
+    return out
+
+
+def clusters_of(folder: Path) -> list[dict]:
+    return list(json.loads((folder / "clusters.json").read_text())["clusters"])
+
+
+def test_the_table_has_levels_that_hold_whole_clusters(done: Path) -> None:
+    table = rows(done / "assignments.csv")
+    assert len({row["cluster"] for row in table}) > 11
+    # The input has a column of that name, too: it stays as it was.
+    assert {row["broad"] for row in table} == {*BROAD, ""}
+    above = {row["cluster"]: (row["coterie_broad"], row["broad_name"]) for row in table}
+    within = {row["fine"]: row["cluster"] for row in table}
+    for row in table:
+        assert above[row["cluster"]] == (row["coterie_broad"], row["broad_name"])
+        assert within[row["fine"]] == row["cluster"]
+    assert above["-1"] == ("-1", "(no text)")
+    assert len(within) > len(above) > len(set(above.values()))
+    placed = [row for row in table if row["cluster"] != "-1"]
+    assert nmi([r["broad"] for r in placed], [r["coterie_broad"] for r in placed]) > 0.9
+
+
+def test_the_other_files_agree_with_the_table(done: Path) -> None:
+    table, tree = rows(done / "assignments.csv"), coterie.Run(done).tree
+    columns = {"broad": "coterie_broad", "medium": "cluster", "fine": "fine"}
+    found = Counter()
+    for level, column in columns.items():
+        sizes = Counter(int(row[column]) for row in table if row["cluster"] != "-1")
+        assert {i: tree.nodes[i].size for i in tree.shown(level)} == sizes
+        found += Counter((level, i, tree.names[i], n) for i, n in sizes.items())
+    for cluster in clusters_of(done):
+        row = next(row for row in table if row["cluster"] == str(cluster["id"]))
+        assert (str(cluster["parent"]), cluster["parent_name"]) == (
+            row["coterie_broad"], row["broad_name"]
+        )  # fmt: skip
+    book = openpyxl.load_workbook(done / "clusters.xlsx")
+    header, *body = book["clusters"].values
+    assert header[-1] == "broad"
+    assert {row[0]: row[-1] for row in body} == {
+        c["id"]: c["parent_name"] for c in clusters_of(done)
+    }
+    header, *body = book["levels"].values
+    assert header == ("level", "cluster", "name", "texts", "share", "in")
+    assert Counter(row[:4] for row in body) == Counter([*found])
+    cut = {"medium": tree.cut("broad"), "fine": tree.cut("medium")}
+    for level, number, *_, parent in body:
+        leaf = tree.below(number)[0]
+        assert parent == (cut[level][leaf] if level in cut else None)
+    header, *body = openpyxl.load_workbook(done / "assignments.xlsx").active.values
+    assert {type(row[header.index("coterie_broad")]) for row in body} == {int}
+
+
+def test_predict_gives_the_levels(done: Path, file: Path) -> None:
+    out = done.parent / "new.csv"
+    run("predict", done, file, "--text-column", "text", "--out", out)
+    before = rows(done / "assignments.csv")
+    for name in ("cluster", "coterie_broad", "broad_name", "fine", "fine_name"):
+        assert [row[name] for row in rows(out)] == [row[name] for row in before]
+    run("predict", done, file, "--text-column", "text", "--level", "fine", "--out", out)
+    assert [row["cluster"] for row in rows(out)] == [row["fine"] for row in before]
+    assert [row["medium"] for row in rows(out)] == [row["cluster"] for row in before]
+
+
+def test_a_number_that_is_given_makes_no_levels(file: Path) -> None:
+    out = file.parent / "given"
+    run("cluster", file, *OPTIONS, "--text-column", "text", "-k", "16", "--out", out)
+    assert len(clusters_of(out)) == 16 and coterie.Run(out).tree is None
+    assert not {"coterie_broad", "broad_name", "fine"} & {*rows(out)[0]}
+
+
+def test_edits_that_leave_too_few_clusters_take_a_level_away(done: Path, tmp_path: Path) -> None:
+    run_ = shutil.copytree(done, tmp_path / "run")
+    coterie.edit(run_, [{"merge": [c["id"] for c in clusters_of(run_)][1:]}])
+    header = {*rows(run_ / "assignments.csv")[0]}
+    assert not {"coterie_broad", "broad_name", "medium"} & header and "fine" in header
+    new, given = tmp_path / "new.csv", done.parent / "in.csv"
+    run("predict", run_, given, "--text-column", "text", "--out", new)
+    assert {*rows(new)[0]} == header
+
+
+def test_a_fitted_model_has_themes(texts, tmp_path: Path) -> None:
+    given = [text for text, _ in texts]
+    model = coterie.TwoStep(16, encoder="tfidf-svd", random_state=0).fit(given)
+    found = coterie.broad_themes(model, given)
+    (themes,), (above,) = found.levels, found.above
+    assert 3 <= len(themes) <= 12 and set(above) == set(range(16))
+    assert sum(theme.size for theme in themes) == len(given)
+    assert len({theme.name for theme in themes}) == len(themes)
+    columns = found.columns(model.labels_, [""] * len(given))
+    assert list(columns) == ["theme", "theme_name"]
+    assert columns["theme"] == [above[int(label)] for label in model.labels_]
+    assert len(coterie.broad_themes(model, given, n_themes=5).levels[0]) == 5
+    page = model.report(tmp_path / "page.html", given, levels="themes").read_text("utf-8")
+    assert f"16 clusters in {len(themes)} broad themes." in page
+    assert '"first":"broad theme"' in page and '"name":"broad theme"' in page
+    with raises(coterie.errors.UsageError, "should be an integer of", "n_themes"):
+        coterie.broad_themes(model, given, n_themes=0)
+    with raises(coterie.errors.UsageError, "clusters to group", "16"):
+        coterie.broad_themes(model, given, n_themes=16)
+    with raises(coterie.errors.UsageError, "levels` should be", "'broad'"):
+        model.report(tmp_path / "page.html", given, levels="broad")
+    small = coterie.TwoStep(4, encoder="tfidf-svd", random_state=0).fit(given)
+    assert coterie.broad_themes(small, given).levels == []
+
+
+def test_levels_of_a_run_on_a_sample_count_all_rows(file: Path) -> None:
+    out = file.parent / "sampled"
+    options = ["--text-column", "text", "--fit-sample", "250", "--write", "parquet"]
+    run("cluster", file, *OPTIONS, *options, "--out", out)
+    assert json.loads((out / "manifest.json").read_text())["fit_sample"] == 250
+    table, tree = rows(out / "assignments.csv"), coterie.Run(out).tree
+    for column, level in (("coterie_broad", "broad"), ("cluster", "medium"), ("fine", "fine")):
+        sizes = Counter(int(row[column]) for row in table if row["cluster"] != "-1")
+        assert {i: tree.nodes[i].size for i in tree.shown(level)} == sizes
+    parquet = pq.read_table(out / "assignments.parquet")
+    assert parquet["coterie_broad"].to_pylist() == [int(row["coterie_broad"]) for row in table]
+    coterie.cut(out, "broad")
+    whole(out)
