@@ -101,7 +101,7 @@ def fitting(finished: Path, tmp_path: Path, address: str, monkeypatch) -> dict[s
         "export_run.out": tmp_path / "new", "export.out": tmp_path / "new",
         "choose_n_clusters.encoder": "tfidf",
         "describe_levels.levels": nest(VECTORS, LABELS, levels=[2]),
-        "Run.column.name": "text",
+        "Run.column.name": "text", "cut.clusters": 2,
     }  # fmt: skip
 
 
