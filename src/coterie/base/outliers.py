@@ -68,6 +68,7 @@ class OutlierMixin(ClustererCore):
 
     outlier_limit_: OutlierLimit | None = None
     _neighbor_index: NeighborIndex | None = None
+    _near: Ints | None  # neighbours that the fit has searched; gone once scores have used them
 
     def outlier_scores(self, X: Any = None) -> Floats:
         """Outlier score of each text among those the model was fitted on, from 0 to 1.
