@@ -1,12 +1,8 @@
 """Cuts of a merge tree against classes of two levels."""
 
-from types import SimpleNamespace
-
 import numpy as np
-import pyarrow as pa
 import pytest
 
-import coterie
 from coterie.metrics import ami, nmi
 from coterie_bench.data import Data
 from coterie_bench.experiments import levels
@@ -97,21 +93,16 @@ def test_the_tables_by_hand() -> None:
 
 def test_a_set_is_measured(topics, monkeypatch: pytest.MonkeyPatch) -> None:
     texts, truth = topics
-    leaf = np.arange(len(texts)) % 6  # topics repeat every three texts
-    tree = SimpleNamespace(
-        leaves=range(6), levels=LEVELS, cut=lambda n: {i: i % min(n, 6) for i in range(6)}
-    )
-    run = SimpleNamespace(tree=tree, table=pa.table({"fine": leaf}))
-    monkeypatch.setattr(coterie, "cluster", lambda texts, **options: run)
     coarse = ["a" if label == "fruit" else "b" for label in truth]
     data = Data("topics", "0", texts, truth, 3, None, coarse=coarse)
     monkeypatch.setattr(levels, "load_data", lambda name, folder: data)
     options = levels.main.parse(["--encoder", "tfidf-svd", "--device", "cpu"])
     found = levels.measure({"dataset": "topics", "seed": 0}, options)
-    assert found["levels"] == LEVELS and found["leaves"] == 6
-    assert found["classes"]["true"] == {"n": 3, "nmi": 1.0, "ami": 1.0}
-    assert found["coarse"]["k"] == 2 and found["nesting"]["purity"] > 0.6
-    assert found["direct"]["n"] == 3 and found["direct"]["nmi"] > 0.5
+    assert found["leaves"] >= found["levels"]["medium"] >= 2
+    assert found["classes"]["true"]["n"] == min(3, found["leaves"])
+    assert found["classes"]["best"]["nmi"] >= found["classes"]["true"]["nmi"] > 0
+    assert found["coarse"]["k"] == 2 and found["direct"]["n"] == 3
+    assert 0 < found["nesting"]["purity"] <= 1 and found["seconds"] > 0
 
 
 def test_sets_are_named_by_group() -> None:

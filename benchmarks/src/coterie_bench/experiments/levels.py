@@ -70,7 +70,7 @@ def measure(key: lines.Row, options: Namespace) -> lines.Row:
     }
     if data.coarse is not None:
         found["coarse"] = score_cuts(data.coarse, cut, len(tree.leaves), tree.levels)
-        found["nesting"] = nesting(data.coarse, data.labels, cut(tree.levels["broad"]))
+        found["nesting"] = nesting(data.coarse, data.labels, cut(tree.levels.get("broad", 2)))
     return found | facts(str(check_device(options.device)))
 
 
