@@ -121,7 +121,7 @@ def by_sizes(  # noqa: PLR0913 - what k-means needs, and what is there
 
     With as many clusters as given, k-means cuts large ones up, and neighbours are parted. Linkage
     keeps them whole and finds small ones instead. Where sizes are even, it gives one giant
-    cluster and crumbs, for which the modularity is low.
+    cluster and many tiny ones, for which the modularity is low.
 
     Parameters
     ----------

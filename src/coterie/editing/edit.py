@@ -231,68 +231,18 @@ def take_edits(run: Clustering, draft: Draft) -> Clustering:
 def _moved(run: Clustering, draft: Draft) -> Clustering:
     """Model, table, clusters, levels and map; changes the facts about outliers and given names."""
     model, p = edit_model(run, draft)
-    labels, facts = draft.marked, dict(run.facts)
-    if draft.tree is not None:
-        return _moved_in_tree(run, draft, draft.tree, model, p)
-    clusters, hierarchy = _describe(run, draft, p), run.hierarchy
-    levels = run.facts.get("handover", {}).get("levels")
-    if levels:
-        hierarchy, clusters = build_hierarchy(run.texts, labels, run.vectors, clusters, levels)
-    elif hierarchy is not None and hierarchy.themes and hierarchy.levels:  # of version 0.1
-        n_themes = len(hierarchy.levels[0])
-        hierarchy, clusters = build_themes(
-            run.texts, labels, run.vectors, clusters, n_themes, run.seed
-        )
-    if hierarchy is not None and hierarchy is not run.hierarchy:
-        if run.hierarchy is not None:
-            pairs = same_groups(run.hierarchy, run.labels, hierarchy, labels)
-            _tell_dropped(run.hierarchy, pairs, draft)
-            hierarchy, clusters = carry_names(run.hierarchy, hierarchy, pairs, clusters)
-            if "levels" in facts.get("names", {}):
-                given = _still_given(facts["names"]["levels"], pairs)
-                facts["names"] = {**facts["names"], "levels": given}
+    facts, tree = dict(run.facts), None
+    levels: Hierarchy | TreeRows | None
+    if draft.tree is None:
+        hierarchy, clusters = _nest(run, draft, _describe(run, draft, p), facts)
+        levels = hierarchy
+    else:
+        tree, clusters = _describe_tree(run, draft, draft.tree, p)
+        hierarchy, levels = tree.above(), TreeRows(tree, draft.finest)
     unknown = np.full(len(p), np.nan)
     called = names_by_number(clusters, p.shape[1])
-    results = result_columns(draft.labels, p, called, unknown, draft.outliers, hierarchy)
-    del results["outlier_score"]  # edits do not change it
-    if "outliers" in facts:
-        facts["outliers"] = {**facts["outliers"], "marked": int(draft.outliers.sum())}
-    return replace(
-        run,
-        facts=facts,
-        table=with_results(run.table, results, hierarchy),
-        clusters=clusters,
-        hierarchy=hierarchy,
-        map=remap(run, draft),
-        fitted=model,
-    )
-
-
-def _moved_in_tree(
-    run: Clustering, draft: Draft, tree: Tree, model: TextClusterer, p: Floats
-) -> Clustering:
-    """The same for a run with a merge tree, all of whose clusters are described anew."""
-    assert run.tree is not None
-    given = draft.given_names()
-    tree = tree.renamed(given)
-    marked, before = (np.where(r.outliers, -1, r.finest) for r in (draft, run))
-    if tree.merges != run.tree.merges or not np.array_equal(marked, before):
-        names = {**tree.names, **dict.fromkeys(draft.renewed & tree.nodes.keys()), **given}
-        kept = {i: name for i, name in names.items() if name is not None}
-        nodes = describe_nodes(run.texts, marked, tree.inside(), run.vectors, names=kept)
-        said = {i: c for i, c in tree.nodes.items() if i in draft.described}
-        tree = replace(tree, nodes={c.id: c for c in as_said(list(nodes.values()), said)})
-    draft.names = {i: tree.names.get(i, name) for i, name in draft.names.items()}
-    clusters = _describe(run, draft, p)
-    hierarchy = tree.described(clusters).above()
-    clusters = hierarchy.parented(clusters)
-    tree = tree.described(clusters)
-    called = names_by_number(clusters, p.shape[1])
-    unknown = np.full(len(p), np.nan)
-    levels = TreeRows(tree, draft.finest)
     results = result_columns(draft.labels, p, called, unknown, draft.outliers, levels)
     del results["outlier_score"]  # edits do not change it
-    facts = dict(run.facts)
     if "outliers" in facts:
         facts["outliers"] = {**facts["outliers"], "marked": int(draft.outliers.sum())}
     return replace(
@@ -305,6 +255,52 @@ def _moved_in_tree(
         map=remap(run, draft),
         fitted=model,
     )
+
+
+def _nest(
+    run: Clustering, draft: Draft, clusters: list[Cluster], facts: dict[str, Any]
+) -> tuple[Hierarchy | None, list[Cluster]]:
+    """Coarser levels of a run without a merge tree, and the clusters with their parents.
+
+    Changes the facts about names that were given to the levels.
+    """
+    labels, hierarchy = draft.marked, run.hierarchy
+    levels = run.facts.get("handover", {}).get("levels")
+    if levels:
+        hierarchy, clusters = build_hierarchy(run.texts, labels, run.vectors, clusters, levels)
+    elif hierarchy is not None and hierarchy.themes and hierarchy.levels:  # of version 0.1
+        n_themes = len(hierarchy.levels[0])
+        hierarchy, clusters = build_themes(
+            run.texts, labels, run.vectors, clusters, n_themes, run.seed
+        )
+    if hierarchy is None or run.hierarchy is None or hierarchy is run.hierarchy:
+        return hierarchy, clusters
+    pairs = same_groups(run.hierarchy, run.labels, hierarchy, labels)
+    _tell_dropped(run.hierarchy, pairs, draft)
+    if "levels" in facts.get("names", {}):
+        given = _still_given(facts["names"]["levels"], pairs)
+        facts["names"] = {**facts["names"], "levels": given}
+    return carry_names(run.hierarchy, hierarchy, pairs, clusters)
+
+
+def _describe_tree(
+    run: Clustering, draft: Draft, tree: Tree, p: Floats
+) -> tuple[Tree, list[Cluster]]:
+    """The merge tree with its clusters described anew, if they changed, and those shown."""
+    assert run.tree is not None
+    given = draft.given_names()
+    tree = tree.renamed(given)
+    marked, before = (np.where(r.outliers, -1, r.finest) for r in (draft, run))
+    if tree.merges != run.tree.merges or not np.array_equal(marked, before):
+        names = {**tree.names, **dict.fromkeys(draft.renewed & tree.nodes.keys()), **given}
+        kept = {i: name for i, name in names.items() if name is not None}
+        nodes = describe_nodes(run.texts, marked, tree.inside(), run.vectors, names=kept)
+        said = {i: c for i, c in tree.nodes.items() if i in draft.described}
+        tree = replace(tree, nodes={c.id: c for c in as_said(list(nodes.values()), said)})
+    draft.names = {i: tree.names.get(i, name) for i, name in draft.names.items()}
+    clusters = _describe(run, draft, p)
+    clusters = tree.described(clusters).above().parented(clusters)
+    return tree.described(clusters), clusters
 
 
 def edit_model(run: Clustering, draft: Draft) -> tuple[TextClusterer, Floats]:
