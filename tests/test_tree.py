@@ -9,7 +9,8 @@ import pytest
 
 from coterie.description import Cluster
 from coterie.errors import UsageError
-from coterie.tree import Tree, need_tree, numbered
+from coterie.metrics import accuracy
+from coterie.tree import Tree, grow, merge_order, need_tree, numbered, unequal
 from said import raises
 
 SEEDS = range(30)
@@ -170,3 +171,65 @@ def test_a_cut_that_is_none_is_refused_with_what_is_possible(said: object) -> No
 def test_a_run_without_a_tree_says_what_to_do() -> None:
     with raises(UsageError, "no merge tree", "without `n_clusters`"):
         need_tree(None)
+
+
+def test_merges_are_in_the_order_of_their_heights_and_unions_follow_their_parts() -> None:
+    """By hand: 0 and 1 first, then 2 with them, whose height rounding put too low; 3 last."""
+    found = [(1.0, 0, 1), (0.9, 0, 2), (5.0, 0, 3)]
+    assert merge_order(found, 4) == [(0, 1), (4, 2), (5, 3)]
+    assert merge_order([(3.0, 0, 1), (1.0, 2, 3), (4.0, 0, 2)], 4) == [(2, 3), (0, 1), (5, 4)]
+
+
+def spread(sizes: np.ndarray, split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Texts of long classes of these sizes; finer labels cut those of 20 texts or more across."""
+    rng, k = np.random.default_rng(0), len(sizes)
+    truth = np.repeat(np.arange(k), sizes)
+    centers = rng.normal(size=(k, 40))
+    x = (centers / np.linalg.norm(centers, axis=1, keepdims=True))[truth]
+    along = rng.normal(size=(k, 40))[truth] / 40**0.5
+    place = np.where(sizes[truth] >= 20, rng.uniform(-1, 1, len(truth)), 0)
+    x = (x + place[:, None] * along + 0.3 * rng.normal(size=x.shape) / 40**0.5).astype(np.float32)
+    part = np.floor((place + 1) / 2 * split * 0.999).astype(int)
+    return x, truth, np.unique(truth * split + part, return_inverse=True)[1]
+
+
+def test_parts_of_a_class_are_merged_before_classes_are() -> None:
+    x, truth, labels = spread(np.repeat(30, 12), 4)
+    tree = grow(x, labels, 12, 0)
+    check(tree)
+    cut = tree.cut()
+    found = np.array([cut[tree.leaves[label]] for label in labels])
+    assert tree.levels["fine"] == labels.max() + 1 and accuracy(truth, found) == 1
+
+
+@pytest.mark.parametrize("limit", [0.0, 9.0], ids=["Ward", "average"])
+def test_average_linkage_keeps_large_classes_whole(
+    monkeypatch: pytest.MonkeyPatch, limit: float
+) -> None:
+    """Ward's rule puts small classes together before it makes the large ones whole."""
+    x, truth, labels = spread(np.repeat([200, 4], [6, 40]), 4)
+    monkeypatch.setattr("coterie.tree.UNEQUAL", limit)
+    tree = grow(x, labels, 46, 0)
+    cut = tree.cut()
+    found = accuracy(truth, np.array([cut[tree.leaves[label]] for label in labels]))
+    assert found == 1 if limit else found < 0.7
+
+
+def test_linkage_is_taken_if_it_keeps_clearly_more_neighbours_together() -> None:
+    """Twenty classes of two parts: all neighbours of a text are in the other part of its class."""
+    labels = np.repeat(np.arange(40), 5)
+    near = np.array([np.flatnonzero(labels == label ^ 1) for label in labels])
+    top = [(40 + 2 * i, 41 + 2 * i) for i in range(19)]  # the order above the classes is the same
+    whole = [(2 * i, 2 * i + 1) for i in range(20)] + top
+    torn = [(2 * i, (2 * i + 3) % 40) for i in range(20)] + top
+    assert unequal(torn, whole, labels, near, 20)
+    assert not unequal(whole, torn, labels, near, 20) and not unequal(
+        whole, whole, labels, near, 20
+    )
+
+
+def test_kept_numbers_are_those_of_the_leaves() -> None:
+    x, _, labels = spread(np.repeat(30, 4), 1)
+    tree = grow(x, labels, 4, 0, numbers=[7, 2, 9, 4], first=20)
+    assert tree.leaves == (7, 2, 9, 4) and sorted(tree.inside()) == [20, 21, 22]
+    assert "fine" not in tree.levels

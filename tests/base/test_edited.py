@@ -157,3 +157,15 @@ def test_a_cut_follows_steps_and_may_come_alone(assigner, vectors) -> None:
     assert np.array_equal(again.logits(vectors), shown.logits(vectors)) and again.cut == shown.cut
     with raises(DataError, "cut", "other clusters"):
         restore_assigner(shown.arrays(), {**saved, "cut": [[0, 0], [6, 8]]}, {})
+
+
+@pytest.mark.parametrize("confidence", [0.6, 0.9])
+def test_confidence_is_set_for_the_clusters_that_are_shown(assigner, vectors, confidence) -> None:
+    cut = {0: 7, 1: 7, 2: 2, 3: 3, 4: 3}
+    before = replace(edited(assigner, 5), cut=cut)
+    after = before.calibrated(vectors, confidence)
+    assert abs(probabilities(after.logits(vectors)).max(axis=1).mean() - confidence) < 1e-3
+    assert np.array_equal(labels(after, vectors), labels(before, vectors))
+    arrays, numbers = after.arrays(), {"kind": after.kind, **after.numbers()}
+    again = restore_assigner(arrays, numbers, {})
+    assert np.allclose(again.logits(vectors), after.logits(vectors))
