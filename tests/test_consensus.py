@@ -6,7 +6,14 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import consensus
 from coterie.blocks.graph import knn_smooth
-from coterie.consensus import by_sizes, force_k, neighborhood, reference, smoothed_runs
+from coterie.consensus import (
+    by_sizes,
+    force_k,
+    neighborhood,
+    reference,
+    smoothed_runs,
+    without_tiny,
+)
 from coterie.metrics import accuracy
 
 
@@ -32,6 +39,15 @@ def test_the_widest_cluster_is_cut() -> None:
     x = np.array([[0.0], [1], [50], [51], [100], [100.5]], dtype=np.float32)
     labels = force_k(x, np.array([0, 0, 0, 0, 1, 1]), 3, ones(6), 0)
     assert adjusted_rand_score(labels, [0, 0, 1, 1, 2, 2]) == 1
+
+
+def test_clusters_of_two_texts_are_given_up_where_others_have_many() -> None:
+    x = np.concatenate([np.linspace(0, 5, 20), np.linspace(10, 11, 10), [20, 21]])
+    x, labels = x[:, None].astype(np.float32), np.repeat([0, 1, 2], [20, 10, 2])
+    found = without_tiny(x, labels, 3, ones(32), 0)
+    assert adjusted_rand_score(found, np.repeat([0, 1, 2], [10, 10, 12])) == 1
+    few = x[-8:], labels[-8:] - 1, 2, ones(8), 0  # of which a mean cluster has four
+    assert without_tiny(*few).tolist() == few[1].tolist()
 
 
 @pytest.mark.parametrize("n_clusters", [1, 5, 12])

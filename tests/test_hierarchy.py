@@ -103,7 +103,7 @@ def test_no_level_repeats_the_name_of_one_of_several_parts() -> None:
     labels = np.repeat([0, 1, 2, 3, 4], [30, 3, 3, 6, 3])
     x = np.repeat([[0.0], [1.0], [2.0], [50.0], [51.0]], [30, 3, 3, 6, 3], axis=0)
     clusters = describe(texts, labels, x)
-    assert clusters[0].name == "Fridge Freezer"
+    assert clusters[0].name == "Fridge freezer"
     hierarchy, finest = build_hierarchy(texts, labels, x, clusters, [2, 3])
     levels = [*hierarchy.levels, finest]
     for coarse, fine in pairwise(levels):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import count, pairwise
+from itertools import combinations, count, pairwise
 
 import numpy as np
 import pytest
+import torch
 
+from coterie.blocks.graph import knn_smooth
 from coterie.description import Cluster
 from coterie.errors import UsageError
 from coterie.metrics import accuracy
+from coterie.neighbors import nearest_rows
 from coterie.tree import Tree, grow, merge_order, need_tree, numbered, unequal
 from said import raises
 
@@ -200,6 +203,26 @@ def test_parts_of_a_class_are_merged_before_classes_are() -> None:
     cut = tree.cut()
     found = np.array([cut[tree.leaves[label]] for label in labels])
     assert tree.levels["fine"] == labels.max() + 1 and accuracy(truth, found) == 1
+
+
+def test_wards_rule_counts_a_cluster_by_the_root_of_its_size() -> None:
+    """All pairs are looked at, one merge after the other."""
+    x, _, labels = spread(np.array([60, 5, 40, 3, 30, 20, 9, 8]), 2)
+    tree = grow(x, labels, 8, 0)
+    smooth = knn_smooth(x, nearest_rows(torch.from_numpy(x), 16), 8, 0.1)
+    left = {
+        leaf: (smooth[labels == i].mean(axis=0), float((labels == i).sum()) ** 0.5)
+        for i, leaf in enumerate(tree.leaves)
+    }
+
+    def cost(pair: tuple[int, int]) -> float:
+        (a, wa), (b, wb) = left[pair[0]], left[pair[1]]
+        return float(wa * wb / (wa + wb) * ((a - b) ** 2).sum())
+
+    for union, one, other in tree.merges:
+        assert {one, other} == set(min(combinations(left, 2), key=cost))
+        (a, wa), (b, wb) = left.pop(one), left.pop(other)
+        left[union] = ((wa * a + wb * b) / (wa + wb), wa + wb)
 
 
 @pytest.mark.parametrize("limit", [0.0, 9.0], ids=["Ward", "average"])

@@ -79,7 +79,7 @@ class Choice:
         cluster when half of the data is left out; ``agreement``, the same information adjusted for
         chance; ``spread``, the mean squared distance of a text to the centre of its cluster.
     reason : str
-        The suggestion, its range, the other levels and the stability, in words.
+        The suggestion, its range and the stability, in words.
     levels : dict of str to int
         Clusters of the levels "broad", "medium" and "fine"; those that would be the same, or have
         too few texts, are left out.
@@ -258,10 +258,8 @@ def _described(k: int, curve: list[dict[str, Any]], largest: int, n: int) -> Cho
     stability = next(row["stability"] for row in curve if row["n_clusters"] == k)
     low, high = max(1, round(k / RANGE)), min(round(k * RANGE), max(largest, k))
     levels = find_levels(k, n // TEXTS_PER_CLUSTER)
-    beside = " or ".join(f"{levels[name]} {name}" for name in levels if name != "medium")
-    also = f"; the same texts also make {beside} ones" if beside else ""
     reason = (
-        f"About {k} clusters ({low} to {high} would be plausible){also}. At {k}, "
+        f"About {k} clusters ({low} to {high} would be plausible). At {k}, "
         f"{100 * stability:.0f}% of the texts keep their cluster when half of the data is left out."
     )
     return Choice(k, low, high, curve, reason, levels)

@@ -32,6 +32,7 @@ EXACT = 5_000  # rows; the neighbours of more are searched in fewer directions, 
 SEARCHED = 300  # so many
 FLATTEN = 0.25  # exponent by which the directions with less variance are strengthened
 RUNS = 20  # of k-means, for a reference
+TINY = 3  # texts; a cluster of fewer is given up
 COMPARED = 15  # neighbours of the graph by which consensus and linkage are compared
 SOFT = 0.05  # a neighbour whose cosine is so much lower than the nearest one's counts 1 / e
 FINE = 2  # centers for each cluster, before linkage joins them
@@ -354,6 +355,40 @@ def force_k(x: Floats, labels: Ints, n_clusters: int, weights: Floats, seed: int
     for number in range(len(numbers), n_clusters):
         labels = _split_largest(x, labels, number, weights, derive_seed(seed, "split", number))
     return labels
+
+
+def without_tiny(
+    x: Floats, labels: Ints, n_clusters: int, weights: Floats, seed: int, least: int = TINY
+) -> Ints:
+    """Labels in which the smallest clusters are given up, and the largest are cut in two instead.
+
+    Nobody needs a cluster of two texts beside one of a hundred. Where a cluster of mean size has
+    fewer than twice as many texts as it should have at least, small ones are to be expected.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+    labels : ndarray of shape (n,)
+    n_clusters : int
+    weights : ndarray of shape (n,)
+        How often each row counts.
+    seed : int
+    least : int, default=3
+        Texts of a cluster that is kept.
+
+    Examples
+    --------
+    >>> x = np.array([[0], [0.1], [0.2], [4], [4.1], [4.2], [5], [5.1], [5.2], [9]])
+    >>> labels, weights = np.array([0, 0, 0, 1, 1, 1, 1, 1, 1, 2]), np.full(10, 2)
+    >>> without_tiny(x.astype(np.float32), labels, 3, weights.astype(np.float32), 0).tolist()
+    [0, 0, 0, 2, 2, 2, 1, 1, 1, 1]
+    """
+    tiny = np.bincount(labels, weights, minlength=n_clusters) < least
+    if not tiny.any() or weights.sum() < 2 * least * n_clusters:
+        return labels
+    kept, out = np.flatnonzero(~tiny[labels]), np.full(len(labels), -1, dtype=np.int64)
+    out[kept] = force_k(x[kept], labels[kept], n_clusters, weights[kept], seed)
+    return _join_unassigned(x, out)
 
 
 def _join_unassigned(x: Floats, labels: Ints) -> Ints:

@@ -5,10 +5,11 @@ run that is given none makes one fine clustering and merges its clusters, two at
 one. A cut shows the clusters at one moment of that; a cluster has the same number, name and texts
 in every cut that shows it. Three cuts have names: broad, medium and fine.
 
-Clusters are merged, not texts: each counts as the mean of its texts, after smoothing over near
-neighbours. Ward's rule joins those whose union adds least to the sum of squares. Where sizes are
-very unequal it would cut large clusters up; average linkage takes its place there, if it keeps
-clearly more neighbours together at the numbers of clusters around the medium level.
+Clusters are merged, not texts: each counts as the mean of its texts, after smoothing over 15
+neighbours. Ward's rule joins those whose union adds least to the sum of squares, in which a cluster
+counts by the square root of its size. Where sizes are very unequal it would cut large clusters up;
+average linkage of means that are smoothed less takes its place there, if it keeps clearly more
+neighbours together at the numbers of clusters around the medium level.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ import numpy as np
 from coterie._random import some_rows
 from coterie._types import Floats, Ints
 from coterie._validation import whole_number
-from coterie.blocks.graph import modularity
+from coterie.blocks.graph import knn_smooth, modularity
 from coterie.blocks.linkage import MatrixSpace, chain
 from coterie.choose import find_levels
-from coterie.consensus import COMPARED, UNEQUAL, neighborhood
+from coterie.consensus import COMPARED, RESTART, ROUNDS, UNEQUAL, neighborhood
 from coterie.description import Cluster, final_names, rename_clusters
 from coterie.errors import UsageError
 from coterie.hierarchy import Hierarchy
@@ -420,11 +421,13 @@ def grow(  # noqa: PLR0913 - what is known comes in several forms
     rows = some_rows(len(vectors), MERGED, seed, "tree")
     rows = np.union1d(rows, np.unique(labels, return_index=True)[1])  # some of every cluster
     around = neighborhood(vectors[rows], medium, near=near)
-    means = cluster_means(around.smoothed(weighted=True), labels[rows], k)[0].astype(np.float32)
+    smoothed = knn_smooth(around.searched, around.near[:, : COMPARED + 1], ROUNDS, RESTART)
+    means = cluster_means(smoothed, labels[rows], k)[0].astype(np.float32)
     sizes = np.maximum(np.bincount(labels, minlength=k), 1)
-    ward = MatrixSpace(means - means.mean(axis=0), sizes.astype(np.float64), "ward")
+    ward = MatrixSpace(means - means.mean(axis=0), np.sqrt(sizes), "ward")
     merges = merge_order(chain(ward, k), k)
-    average = MatrixSpace(unit_rows(means), np.ones(k), "average")
+    near_means = cluster_means(around.smoothed(weighted=True), labels[rows], k)[0]
+    average = MatrixSpace(unit_rows(near_means.astype(np.float32)), np.ones(k), "average")
     others = merge_order(chain(average, k), k)
     graph = around.near[:, 1 : COMPARED + 1]
     if unequal(merges, others, labels[rows], graph, medium):

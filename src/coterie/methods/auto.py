@@ -54,10 +54,12 @@ from coterie.consensus import (
     EXACT,
     FLATTEN,
     ROUNDS,
+    TINY,
     by_sizes,
     linked,
     neighborhood,
     smoothed_runs,
+    without_tiny,
 )
 from coterie.encoders import (
     AUTO,
@@ -319,6 +321,8 @@ class Auto(WeightedClusterer):
         if not self._even:
             labels, sizes = by_sizes(x, near, labels, self._k, weights, seed, device=device)
             self.choice_.update(sizes)
+            least = 2 if self._unequal() else TINY
+            labels = without_tiny(smoothed, labels, self._k, weights, seed, least)
         if (seeds >= 0).any():
             smoothed = near.smoothed(weighted=self._unequal())
             guided = Guided(x, near.base, smoothed, labels, self._k, weights, seed)
