@@ -1,10 +1,13 @@
 """Names: unique, short, without repeats, the same in any order of rows."""
 
+import re
+
 import numpy as np
 import pytest
 
 from coterie import describe
 from coterie._types import Ints
+from coterie.description import describe_nodes
 from coterie.description.names import (
     CLOSE,
     COVERED,
@@ -18,6 +21,7 @@ from coterie.description.names import (
 )
 from coterie.description.terms import Terms
 from coterie.description.words import ClusterTerms
+from coterie.words import cutting
 
 
 def names(texts: list[str], labels: list[int]) -> list[str]:
@@ -25,7 +29,7 @@ def names(texts: list[str], labels: list[int]) -> list[str]:
 
 
 def test_a_name_is_a_phrase_of_the_texts() -> None:
-    """Read from the texts, with the small words that hold it together; no list of keywords."""
+    """Read from the texts, without articles and pronouns; no list of keywords."""
     texts = [
         "I want to report a billing issue", "report a billing issue with my account",
         "please report a billing issue", "how do I report billing issues",
@@ -34,15 +38,15 @@ def test_a_name_is_a_phrase_of_the_texts() -> None:
         "the agent is rude", "find an agent near me", "find an agent", "is there an agent near me",
     ]  # fmt: skip
     billing, claim, agent = names(texts, [0] * 4 + [1] * 4 + [2] * 4)
-    assert billing == "Report a Billing Issue"
-    assert "Life Insurance Claim" in claim
-    assert agent.startswith("Agent Near")
+    assert billing == "Report billing issue"
+    assert claim == "File life insurance claim"
+    assert "agent" in agent.lower()
 
 
 def test_a_phrase_in_one_text_only_is_no_name() -> None:
     texts = ["grey swap green", "green door", "grey wall", "swap it"] * 1 + ["parcel late"] * 4
     found = names(texts, [0] * 4 + [1] * 4)[0]
-    assert "Grey Swap" not in found and "Swap Green" not in found
+    assert "grey swap" not in found.lower() and "swap green" not in found.lower()
 
 
 @pytest.mark.parametrize(("times", "expected"), [(2, False), (3, True)])
@@ -54,13 +58,13 @@ def test_a_phrase_is_in_three_of_a_hundred_texts(times: int, expected: bool) -> 
     assert ("cancel order" in [term.text for term in found]) == expected
 
 
-def test_the_most_characteristic_word_is_in_the_name() -> None:
-    """The phrase is in all texts of the cluster, but in others, too."""
+def test_a_word_that_others_lack_is_in_the_name() -> None:
+    """The phrase is in all texts of the cluster, but in as many others, too."""
     texts = [*["separable lean and fat, beef"] * 10, *["separable lean and fat, pork"] * 5,
              *["separable lean and fat, lamb"] * 5, *["blue cheese"] * 20]  # fmt: skip
     labels = np.repeat([0, 1, 2, 3], [10, 5, 5, 20])
     clusters = ClusterTerms(Terms(texts), labels, 4)
-    assert "Beef" in make_names(clusters)[0]
+    assert "beef" in make_names(clusters)[0].lower()
 
 
 def test_a_word_that_repeats_another_adds_little() -> None:
@@ -72,10 +76,10 @@ def test_a_word_that_repeats_another_adds_little() -> None:
     for phrase, same, share in (("separable lean", 1.0, 8 / 16), ("red fox", 4 / 8, 4 / 16)):
         first, second = (weight[word] for word in phrase.split())
         expected = (first + second * (1 - REPEATED * same)) * share**COVERED
-        assert score[phrase.title()] == pytest.approx(expected)
+        assert score[phrase] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("times", "expected"), [(7, "red sox"), (6, "red")])
+@pytest.mark.parametrize(("times", "expected"), [(6, "red sox"), (5, "red")])
 def test_a_word_is_completed_by_what_stands_beside_it(times: int, expected: str) -> None:
     own = [*["the Red Sox"] * times, *["red"] * (10 - times)]
     clusters = ClusterTerms(Terms([*own, *["parcel"] * 10]), np.repeat([0, 1], 10), 2)
@@ -88,7 +92,7 @@ def test_candidates_close_to_the_mean_come_first() -> None:
     """Two words in as many texts each; those of one point away from the rest of the cluster."""
     texts = [*["apple"] * 10, *["zebra"] * 10, *["lemon"] * 20, *["other"] * 40]
     clusters = ClusterTerms(Terms(texts), np.repeat([0, 1], 40), 2)
-    for far, first, last in ((range(10), "Zebra", "Apple"), (range(10, 20), "Apple", "Zebra")):
+    for far, first, last in ((range(10), "zebra", "apple"), (range(10, 20), "apple", "zebra")):
         x = np.zeros((80, 2))
         x[:40] = 1, 0
         x[list(far)] = -0.2, 1
@@ -126,7 +130,7 @@ def test_a_parent_is_not_named_as_one_of_its_parts() -> None:
     alone, card = names(texts, labels.tolist())
     fine = {0: alone, 1: "Larder Fridge", 2: "Wine Fridge", 3: card}
     group, same = describe(texts, labels, parts=(parts, fine))
-    assert group.name != alone and "Fridge" in group.name
+    assert group.name == "Fridge"
     assert same.name == card, "one part alone"
 
 
@@ -140,7 +144,7 @@ def test_what_all_parts_share_comes_first_in_a_group() -> None:
     def lead(inside: Ints | None) -> float:
         found = find_candidates(clusters[0], inside=inside)
         score = {candidate.text: candidate.score for candidate in found}
-        return score["Insurance"] / score["Quote"]
+        return score["insurance"] / score["quote"]
 
     # By hand: shares of "insurance" in the parts 1, 1/2, 1/2; those of "quote" 1, 0, 0.
     assert lead(parts[:20]) / lead(None) == pytest.approx(((2 / 3) / (1 / 3)) ** EVEN)
@@ -152,14 +156,14 @@ def test_other_languages_have_phrases() -> None:
         "remboursement du billet", "un remboursement du billet svp", "remboursement du billet",
     ]  # fmt: skip
     first, second = names(texts, [0] * 3 + [1] * 3)
-    assert "Perte de Bagages" in first and "Remboursement du Billet" in second
+    assert (first, second) == ("Perte de bagages", "Remboursement du billet")
 
 
 def test_clusters_of_the_same_words_get_different_names() -> None:
     same = ["late parcel", "late parcel", "late parcel"]
     found = names(same * 3, [0] * 3 + [1] * 3 + [2] * 3)
     assert len({name.casefold() for name in found}) == 3
-    assert found[0] == "Late Parcel" and found[2] == "Late Parcel (3)"
+    assert found[0] == "Late parcel"
 
 
 def test_names_are_not_inside_each_other_where_words_allow() -> None:
@@ -180,3 +184,125 @@ def test_names_are_short_even_if_words_are_not() -> None:
 )
 def test_without_words_the_number_is_the_name(texts: list[str], expected: str) -> None:
     assert names(texts, [0]) == [expected]
+
+
+OTHERS = ["my parcel is late", "the parcel came late", "late parcel", "where is the late parcel"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "name"),
+    [
+        (["my contactless is not working", "contactless isn't working", "contactless doesn't work",
+          "contactless has not worked", "my contactless payments are not working"],
+         "Contactless not working"),
+        (["I can't log in", "cannot log in to my account", "can't log in", "I can't log in today"],
+         "Can't log in"),
+        (["Die Karte geht nicht", "Karte geht nicht", "meine Karte geht nicht"],
+         "Karte geht nicht"),
+    ],
+)  # fmt: skip
+def test_a_negation_stays_in_the_name(texts: list[str], name: str) -> None:
+    assert names([*texts, *OTHERS], [0] * len(texts) + [1] * 4)[0].startswith(name)
+
+
+def test_a_negation_of_few_texts_does_not() -> None:
+    texts = ["contactless works", "contactless is working", "contactless not working", *OTHERS]
+    assert "not" not in names(texts, [0] * 3 + [1] * 4)[0]
+
+
+def test_compounds_are_one_word_however_they_are_written() -> None:
+    texts = ["top-up failed", "my top up failed", "topup failed", "the top-up has failed", *OTHERS]
+    first = describe(texts, [0] * 4 + [1] * 4)[0]
+    assert first.name == "Top-up failed" and [word for word, _ in first.words] == ["top-up failed"]
+
+
+def test_filler_is_neither_in_a_name_nor_in_a_list() -> None:
+    said = ["unfortunately the glass is broken", "glass unfortunately broken", "the glass was "
+            "literally broken", "unfortunately glass broken, this company sucks"]  # fmt: skip
+    first = describe([*said, *OTHERS], [0] * 4 + [1] * 4)[0]
+    assert first.name == "Glass broken"
+    assert not {"unfortunately", "literally", "sucks"} & {
+        word for text, _ in first.words for word in text.split()
+    }
+
+
+def test_thanks_that_are_the_largest_part_are_in_the_name() -> None:
+    broken = ["arrived smashed", "it arrived smashed again", "lamp broken", "mirror is broken"]
+    texts = [*["Thank you so much!", "Thanks!", "many thanks"] * 4, *broken * 2, *OTHERS * 6]
+    name = names(texts, [0] * 20 + [1] * 24)[0]
+    assert name.startswith("Thanks") and "smashed" in name
+
+
+@pytest.mark.parametrize("filled", ["test", "Test.", "N/A", "none", "-"])
+def test_placeholders_are_no_names_words_or_examples(filled: str) -> None:
+    own = ["cancel button", "the cancel button is gone", "cancel button missing"]
+    rng = np.random.default_rng(0)
+    texts = [*[filled] * 9, *own, *OTHERS]
+    vectors = rng.normal(size=(len(texts), 3))
+    labels = [0] * 12 + [1] * 4
+    for first in (
+        describe(texts, labels, vectors, probabilities=rng.dirichlet([1, 1], len(texts)))[0],
+        describe_nodes(texts, labels, {}, vectors)[0],
+    ):
+        assert first.name == "Cancel button" and first.size == 12
+        assert filled not in [*first.examples, *first.diverse, *first.borderline]
+        assert filled.lower().strip(".") not in dict(first.words)
+    assert names([filled] * 3, [0] * 3)[0] in ("Placeholders", "Cluster 0")
+
+
+def test_a_name_holds_no_pieces_of_words(monkeypatch) -> None:
+    """Where nothing cuts a script without blanks into words, a short typical text is the name."""
+    monkeypatch.setattr(cutting, "segmenter", lambda language: None)
+    own = [
+        "アプリケーションのバージョン",
+        "新しいバージョンのインストール",
+        "バージョンアップ",
+        "インストール",
+    ]
+    first, _ = names([*own, *["返金してください", "返金はまだですか"] * 2], [0] * 4 + [1] * 4)
+    assert first in own
+    monkeypatch.setattr(
+        cutting, "segmenter", lambda language: re.compile("[ァ-ー]+|[^ァ-ー]").findall
+    )
+    first, _ = names([*own, *["返金してください", "返金はまだですか"] * 2], [0] * 4 + [1] * 4)
+    assert set(first.split(", ")) <= {"インストール", "バージョン"}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_words_of_a_name_are_in_the_texts(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    words = [
+        "card",
+        "lost",
+        "not",
+        "working",
+        "parcel",
+        "late",
+        "of",
+        "the",
+        "my",
+        "refund",
+        "top",
+        "up",
+    ]
+    texts = [" ".join(rng.choice(words, rng.integers(1, 7))) for _ in range(80)]
+    labels = rng.integers(6, size=80)
+    found = names(texts, labels.tolist())
+    assert len({name.casefold() for name in found}) == len(found)
+    for i, name in enumerate(found):
+        said = {
+            word
+            for text, label in zip(texts, labels, strict=True)
+            if label == i
+            for word in text.split()
+        }
+        assert set(re.sub(r" \(\d+\)", "", name.lower()).replace(",", "").split()) <= said
+
+
+def test_few_new_texts_do_not_change_a_name() -> None:
+    texts = ["change my delivery address", "change the delivery address", "new delivery address",
+             "change delivery address please"] * 5  # fmt: skip
+    more = [*texts, "address wrong", "delivery late"]
+    before = names([*texts, *OTHERS * 5], [0] * 20 + [1] * 20)
+    assert names([*more, *OTHERS * 5], [0] * 22 + [1] * 20) == before
+    assert before[0] == "Change delivery address"

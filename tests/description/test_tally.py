@@ -53,5 +53,5 @@ def test_close_calls_are_those_of_placed_rows() -> None:
     rows = {"cluster": [0, 0, -1, 1], "confidence": [0.9, 0.5, 0.0, 0.7],
             "margin": [0.8, 0.05, 0.0, 0.1], "outlier": ["no", "no", "yes", "no"]}  # fmt: skip
     tally.add(pa.table({"text": list("abcd")}), rows)
-    assert (tally.close_calls, tally.outliers, tally.placed) == (1, 1, 3)
+    assert (tally.figures()["close_calls"], tally.outliers, tally.placed) == (0.3333, 1, 3)
     assert tally.confidence == pytest.approx(2.1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,16 +13,25 @@ from coterie.description.describe import Neighbor
 from endpoint_server import EndpointServer, send
 
 
+def sent(body: Any) -> dict[str, list[str]]:
+    """What a question shows: words, texts, names of parts."""
+    shown: dict[str, list[str]] = {}
+    for line in body["messages"][-1]["content"].splitlines():
+        if line.startswith("- "):
+            shown.setdefault("texts", []).append(line[2:])
+        else:
+            kind, listed = line.split(": ", 1)
+            shown[kind.casefold()] = listed.split("; ")
+    return shown
+
+
 def say(name: str) -> Callable[[Any, Any], None]:
-    """The name, backed by a quote from what was sent."""
+    """The name, backed by quotes from what was sent."""
 
     def answer(handler: Any, body: Any) -> None:
-        try:
-            texts = json.loads(body["messages"][1]["content"]).get("texts", [])
-        except (IndexError, KeyError, ValueError):  # not a question for a name
-            texts = []
-        said = json.dumps({"name": name, "quotes": texts[:1]}) if texts else name
-        send(handler, 200, chat(said))
+        quotes = sent(body).get("texts", []) if len(body["messages"]) > 1 else []
+        said = [f"Name: {name}", *(f"Quote: {quote}" for quote in quotes[:2])]
+        send(handler, 200, chat("\n".join(said) if quotes else name))
 
     return answer
 
@@ -57,7 +65,8 @@ def drip(handler: Any, body: Any) -> None:
 class Server(EndpointServer):
     """``plan`` holds one answer per call; the last one is repeated."""
 
-    send, say, fail, slow, drip, chat = map(staticmethod, (send, say, fail, slow, drip, chat))
+    send, sent, say, fail = map(staticmethod, (send, sent, say, fail))
+    slow, drip, chat = map(staticmethod, (slow, drip, chat))
 
     def __init__(self) -> None:
         self.seen: list[dict[str, Any]] = []

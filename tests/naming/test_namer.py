@@ -28,8 +28,7 @@ def echo(server):
     """Answers with the first telling word, so that every cluster has a name of its own."""
 
     def answer(handler, body) -> None:
-        words = json.loads(body["messages"][1]["content"])["words"]
-        server.send(handler, 200, server.chat(f"About {words[0]}"))
+        server.say(f"About {server.sent(body)['words'][0]}")(handler, body)
 
     return answer
 
@@ -55,45 +54,42 @@ def test_personal_data_stay(server, clusters, tmp_path: Path) -> None:
     assert lines(tmp_path)[1]["masked"] == {"name": 1, "email": 1, "card": 1}
 
 
-def test_words_and_neighbours_are_masked_too(clusters) -> None:
-    cluster = replace(clusters[0], words=[("a.b@example.org", 1.0)], name="Dear Anna")
-    near = [replace(cluster.near[0], name="+49 30 1234567")]
-    (request,) = make_requests([replace(cluster, near=near)], "m")
-    assert "example.org" not in str(request.body) and "1234567" not in str(request.body)
-
-
-def shown(request) -> dict:
-    return json.loads(request.body["messages"][1]["content"])
+def test_words_and_parts_are_masked_too_and_names_of_neighbours_are_not_sent(clusters) -> None:
+    cluster = replace(clusters[0], words=[("a.b@example.org", 1.0)])
+    (request,) = make_requests([cluster], "m", parts={0: ["+49 30 1234567"]})
+    sent = str(request.body)
+    assert "[phone]" in sent and not any(s in sent for s in ("example.org", "1234567", "own 1"))
 
 
 @pytest.mark.parametrize("examples", [0, 6])
-def test_what_is_masked_in_a_text_is_in_no_other_field(clusters, examples: int) -> None:
+def test_what_is_masked_in_a_text_is_in_no_other_field(server, clusters, examples: int) -> None:
     texts = ["Dear Anna Kowalczyk, a refund please", "where is ANNA kowalczyk today"]
     words = [("anna kowalczyk", 2.0), ("refund", 1.5), ("kowalczyk", 1.0)]
-    near = [replace(clusters[0].near[0], name="Refund, Kowalczyk")]
     group = [
-        replace(clusters[0], words=words, near=near),
+        replace(clusters[0], words=words),
         replace(clusters[1], examples=["the door is open"], diverse=texts),  # only here
     ]
-    first, second = make_requests(group, "m", examples=examples)
+    parts = {0: ["Refund, Kowalczyk"]}
+    first, second = make_requests(group, "m", examples=examples, parts=parts)
     for request in (first, second):
         sent = json.dumps(request.body, ensure_ascii=False).casefold()
         assert "anna" not in sent and "kowalczyk" not in sent
-    assert shown(first)["words"] == ["refund"]
-    assert shown(first)["neighbouring groups"] == ["Refund, [name]"]
+    assert server.sent(first.body)["words"] == ["refund"]
+    assert server.sent(first.body)["parts"] == ["Refund, [name]"]
     if examples:
-        assert "where is [name] [name] today" in shown(second)["texts"]
+        assert "where is [name] [name] today" in server.sent(second.body)["texts"]
     else:
-        assert shown(second).keys() == {"words", "neighbouring groups"}
+        assert server.sent(second.body).keys() == {"words"}
     assert first.masked["name"] >= 3
 
 
-def test_words_that_most_texts_mask_are_not_sent(clusters) -> None:
+def test_words_that_most_texts_mask_are_not_sent(server, clusters) -> None:
     words = [("kowalczyk", 1.0), ("order", 1.0), ("jürgen", 1.0)]
     texts = ["Dear Kowalczyk, hi", "Dear Kowalczyk, yes", "I met kowalczyk"]
     texts += ["my order", "an order", "Hello Order, hi", "Hello Ju\u0308rgen, it broke"]
     cluster = replace(clusters[0], words=words)
-    assert shown(make_requests([cluster], "m", texts=texts)[0])["words"] == ["order"]
+    (request,) = make_requests([cluster], "m", texts=texts)
+    assert server.sent(request.body)["words"] == ["order"]
 
 
 def test_an_example_is_cut_behind_its_mask_not_inside(clusters) -> None:
@@ -137,11 +133,48 @@ def test_own_names_stay_when_the_endpoint_fails(server, clusters, status: int, t
 
 
 def test_one_useless_answer_costs_one_name(server, clusters) -> None:
-    server.plan = [server.say("One"), server.say(" ** "), server.say("Three")]
+    empty = server.chat(" ** ")
+    server.plan = [server.say("One"), lambda handler, _: server.send(handler, 200, empty),
+                   server.say("Three")]  # fmt: skip
     naming = name_clusters(clusters, server.url)
     assert names(naming) == ["One", "own 1", "Three"] and says(
         naming.problem, "answered with nothing"
     )
+
+
+def test_rejected_names_do_not_end_the_questions(
+    server, clusters, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = iter(["Tax law", "long " * 30] * 5)  # not backed, and not a name
+    server.plan = [lambda handler, _: server.send(handler, 200, server.chat(next(said)))]
+    many = [replace(clusters[i % 3], id=i, name=f"own {i}", near=[]) for i in range(9)]
+    naming = name_clusters(many, server.url, model="m", folder=tmp_path)
+    assert naming.asked == len(server.seen) == 9 and naming.problem is None
+    assert names(naming) == [f"own {i}" for i in range(9)]
+    assert says(caplog.text, "9 names rejected", "'Tax law'", "'own 0'")
+    assert {line["answer"] for line in lines(tmp_path)} == {"Tax law", "long " * 30}
+
+
+@pytest.mark.parametrize("examples", [0, 6])
+def test_placeholders_are_not_sent(clusters, examples: int) -> None:
+    texts = ["N/A", "late parcel", "test", "see above."]
+    mixed = replace(clusters[0], examples=texts, diverse=["none", "n/a", "no van came"])
+    alone = replace(clusters[1], examples=["N/A", "test"], diverse=["-"])
+    (request,) = make_requests([mixed, alone], "m", examples=examples)
+    sent = json.dumps(request.body).casefold()
+    assert not any(word in sent for word in ("n/a", '"test', "- test", "see above", "- none"))
+    assert (
+        request.cluster == 0 and request.shown["texts"] == ["late parcel", "no van came"][:examples]
+    )
+
+
+def test_a_long_answer_is_read_again_as_before(server, clusters, tmp_path: Path) -> None:
+    thought = "<think>" + "or refunds? " * 900 + "</think>"
+    said = f"{thought}Name: Zzz\nQuote: my parcel is late\nQuote: second 0"
+    server.plan = [lambda handler, _: server.send(handler, 200, server.chat(said))]
+    for _ in range(2):
+        assert names(name_clusters(clusters[:1], server.url, folder=tmp_path)) == ["Zzz"]
+    assert len(server.seen) == 1 and "refunds?" not in lines(tmp_path)[0]["answer"]
 
 
 def test_garbage_without_end_is_given_up(server, clusters) -> None:
@@ -156,7 +189,9 @@ def test_what_is_kept(server, clusters, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("COTERIE_API_KEY", "sk-secret")
     name_clusters(clusters, server.url, folder=tmp_path)
     first = lines(tmp_path)[0]
-    assert json.loads(first["answer"])["name"] == first["name"] == "A good name"
+    assert first["name"] == "A good name" and first["answer"].startswith(
+        "Name: A good name\nQuote:"
+    )
     assert first["own_name"] == "own 0" and first["tokens"] > 0
     assert {"digest", "cluster", "endpoint", "masked", "request", "seconds", "at"} <= first.keys()
     assert "sk-secret" not in (tmp_path / "names.jsonl").read_text()

@@ -45,7 +45,7 @@ def name(
 
     Sends one request per cluster with its words and a few texts; personal data is masked first.
     Then the groups of each coarser level are named, with the names of their parts. An answer has a
-    name, a sentence, and two quotes from the texts; a name that nothing in the texts backs is
+    name, a sentence, and two quotes from the texts; a name that the texts do not back is
     rejected. Requests and answers are saved in names.jsonl: after Ctrl-C or a failure, repeat the
     command to continue. The key is read from COTERIE_API_KEY.
 

@@ -12,7 +12,7 @@ from coterie.description.describe import (
     text_order,
 )
 from coterie.description.nodes import describe_nodes
-from coterie.description.tally import guess_columns
+from coterie.description.tally import find_periods, guess_columns
 from coterie.words.cutting import tokens
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "describe_nodes",
     "describe_numbered",
     "final_names",
+    "find_periods",
     "guess_columns",
     "names_by_number",
     "parse_dates",

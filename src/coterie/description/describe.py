@@ -13,7 +13,13 @@ from typing import Any, TypedDict
 import numpy as np
 
 from coterie._types import Floats, Ints
-from coterie._validation import check_vectors, check_whole_numbers, checked, wrong_kind
+from coterie._validation import (
+    check_kind,
+    check_vectors,
+    check_whole_numbers,
+    checked,
+    wrong_kind,
+)
 from coterie.corpus.corpus import cell_values
 from coterie.description.columns import count_values, sort_into_periods
 from coterie.description.names import Parts, make_names, numbered
@@ -150,7 +156,8 @@ def describe_numbered(
         options["topics"] = [list(topics.get(i, [])) for i in ids]
     if probabilities is not None:
         options["probabilities"] = probabilities[:, ids]
-    found = describe(texts, compact, vectors, **options)
+    given = {i: name for i, number in enumerate(ids) if (name := names.get(number)) is not None}
+    found = describe(texts, compact, vectors, names=given, **options)
     final = final_names({i: c.name for i, c in zip(ids, found, strict=True)}, names)
     return [_renumbered(c, ids, final) for c in found]
 
@@ -226,6 +233,8 @@ def by_distance(rows: Ints, vectors: Any) -> Ints:
 
     ``vectors`` is an array or a sparse matrix with a row per text.
     """
+    if not len(rows):
+        return rows
     distance = _distance(vectors[rows], np.asarray(vectors[rows].mean(axis=0)).ravel())
     return rows[np.argsort(np.round(distance, 6), kind="stable")]
 
@@ -242,6 +251,8 @@ def spread(rows: Ints, vectors: Any, texts: Sequence[str], n: int) -> list[str]:
     texts : sequence of str
     n : int
     """
+    if not len(rows):
+        return []
     kept = rows[: max(round(TYPICAL * len(rows)), 1)] if len(rows) >= MANY else rows
     members = vectors[kept]
     chosen = [0]
@@ -252,7 +263,7 @@ def spread(rows: Ints, vectors: Any, texts: Sequence[str], n: int) -> list[str]:
         if gap[far] <= 0:  # only repeats are left
             break
         chosen.append(far)
-    return once(kept[chosen], texts, n) if len(kept) else []
+    return once(kept[chosen], texts, n)
 
 
 def close_calls(rows: Ints, cluster: int, probabilities: Floats) -> Ints:
@@ -396,6 +407,7 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     topics: Sequence[list[list[str]]] | None = None,
     parents: Sequence[int] | None = None,
     parts: tuple[Sequence[int] | Ints, Mapping[int, str]] | None = None,
+    names: Mapping[int, str] | None = None,
     language: str | Sequence[str] | None = "auto",
     n_words: int = 10,
     n_examples: int = 5,
@@ -427,6 +439,8 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
         Where the clusters hold those of a finer level: cluster of each text there, and their
         names. A cluster of several parts is then named by what many of them share, and never as
         one of them is.
+    names : mapping of int to str, optional
+        Names that stay as they are.
     language : str, sequence of str or None, default="auto"
         Whose stop words to leave out, such as "de" or ["en", "french"]; None for no list.
     n_words, n_examples : int
@@ -441,7 +455,7 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     --------
     >>> first, second = describe(["Lost my card", "Card lost", "No heating"], [0, 0, 1])
     >>> first.name, first.size, first.words[0][0]
-    ('Card, Lost', 2, 'card')
+    ('Card, lost', 2, 'card')
     """
     codes = check_whole_numbers("labels", labels)
     if vectors is not None:
@@ -454,6 +468,8 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
         raise UsageError(
             f"labels: {codes.min()} is not a cluster number; use -1 for texts without a cluster."
         )
+    for name in (names or {}).values():
+        check_kind("names", name, str, "a name for each number")
     per_cluster = {"probabilities": None if p is None else p.T, "topics": topics}
     for name, values in {**per_cluster, "parents": parents}.items():
         if values is not None and len(values) < k:
@@ -468,25 +484,26 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     inside = None if parts is None else Parts(np.asarray(parts[0], dtype=np.int64)[order], parts[1])
     terms = Terms(texts, language)
     clusters = ClusterTerms(terms, codes, k)
-    names = make_names(clusters, vectors, inside)
-    near = find_neighbors(clusters, names, vectors, codes)
+    called = make_names(clusters, vectors, inside, names)
+    near = find_neighbors(clusters, called, vectors, codes)
     words = terms.single.presence
     space = weigh(words, words.sum(axis=0), len(texts)) if vectors is None else vectors
     out = []
     for i, cluster in enumerate(clusters):
         rows = cluster.rows
-        central = by_distance(rows, space) if len(rows) else rows
-        calls = rows[:0] if p is None else close_calls(rows, i, p)
+        plain = rows[~terms.placeholder[rows]]
+        central = by_distance(plain, space)
+        calls = plain[:0] if p is None else close_calls(plain, i, p)
         out.append(
             Cluster(
                 i,
-                names[i],
+                called[i],
                 size=len(rows),
                 share=round(len(rows) / clusters.n, 4),
                 words=top_words(cluster, n_words),
                 examples=once(central, texts, n_examples),
                 topics=list(topics[i]) if topics is not None else [],
-                diverse=spread(central, space, texts, n_examples) if len(rows) else [],
+                diverse=spread(central, space, texts, n_examples),
                 borderline=once(calls, texts, n_examples),
                 near=near[i],
                 over_time=times[i],

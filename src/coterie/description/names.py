@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, combinations, count
+from itertools import count
 
 import numpy as np
 
@@ -23,18 +23,22 @@ LONGEST_NAME = 40  # characters
 MOST_PARTS = 3
 WORDS = 40  # best words of a cluster that are candidates
 PHRASE_WORDS = 5  # of a phrase
-COVERED = 0.3  # power of the share of texts that hold all words of a candidate
+COVERED = 0.25  # power of the share of texts that hold all words of a candidate
 CLOSE = 1.0  # power of the closeness of these texts to the mean of the cluster
+DISTINCT = 0.3  # power of the share of the texts with its most telling word that are in the cluster
 TOGETHER = 0.2  # power of the share of these texts that hold a phrase as it is
 ONE_WORD = 0.4  # a word alone counts less than a phrase
 REPEATED = 0.75  # of the weight of a word that repeats another one of the phrase is not counted
 APART = 0.5  # power of the share of a further part's texts that hold none of the parts before
 LEAST_NEW = 0.1  # of this share
-ENOUGH = 0.6  # share of the texts that hold a part of a name, from which no part follows
-SHORT = 3  # characteristic words; a name with fewer takes a further part all the same
+ENOUGH = 0.75  # share of the texts that hold a part of a name, from which no part follows
+SHARP = 0.6  # share of the texts with a word of the name that are in the cluster, likewise
+SHORT = 2  # characteristic words; a name with fewer takes a further part all the same
+RICH = 3  # characteristic words; a name with fewer takes a strong further part
 SECOND, WEAKEST = 0.1, 0.003  # shares of the first score that a part has to have; in a short name
 LOOKED_AT = 40  # best candidates
 PROPOSED = 8  # names of a cluster to choose from where others are alike
+WORSE = 0.5  # of the first score; a name below it is not taken for being unlike others
 EVEN = 0.5  # power of how evenly a candidate is spread over the parts of a group
 
 
@@ -64,32 +68,37 @@ class Candidate:
         As it is written in a name.
     stems : frozenset of int
         Of its characteristic words.
-    held : ndarray of bool
-        For each text of the cluster, whether it holds all of them.
+    held, touched : ndarray of bool
+        For each text of the cluster, whether it holds all of them, and one of them.
     score : float
-    top : bool
-        Whether it holds the most characteristic word of the cluster.
+    sharp : float
+        Share of the texts with its most telling word that are in the cluster.
     """
 
     text: str
     stems: frozenset[int]
     held: Bools
+    touched: Bools
     score: float
-    top: bool = False
+    sharp: float
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A name; where known, stems of its first part and of all, and which texts hold a part."""
+    """A name; where known, its score, stems of its first part and of all, and texts it covers."""
 
     text: str
     first: frozenset[int] = frozenset()
     stems: frozenset[int] = frozenset()
+    score: float = 0.0
     held: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool), compare=False)
 
 
 def make_names(
-    clusters: ClusterTerms, vectors: Floats | None = None, parts: Parts | None = None
+    clusters: ClusterTerms,
+    vectors: Floats | None = None,
+    parts: Parts | None = None,
+    given: Mapping[int, str] | None = None,
 ) -> list[str]:
     """One name per cluster: phrases of its texts, unique, and where possible unlike the others.
 
@@ -103,17 +112,19 @@ def make_names(
         Of all texts; candidates whose texts are close to the mean of the cluster come first.
     parts : Parts, optional
         For clusters that hold others: a name then is not that of one of them alone.
+    given : mapping of int to str, optional
+        Names that stay as they are.
     """
     around = centered(vectors)
 
     def propose(cluster: ClusterWords) -> Iterator[Proposal]:
         inside, taken = _parts_of(parts, cluster.rows)
         found = find_candidates(cluster, around, inside)
-        for name in chain(combine(found), by_keywords(cluster)):
+        for name in combine(cluster, found, SHORT if inside is None else 1):
             if name.text.casefold() not in taken:
                 yield name
 
-    return choose_names(clusters.sizes, [propose(cluster) for cluster in clusters])
+    return choose_names(clusters.sizes, [propose(cluster) for cluster in clusters], given)
 
 
 def centered(vectors: Floats | None) -> Floats | None:
@@ -135,11 +146,6 @@ def _parts_of(parts: Parts | None, rows: Ints) -> tuple[Ints | None, set[str]]:
     return inside, {parts.names[part].casefold() for part in several if part in parts.names}
 
 
-def keyword_names(clusters: ClusterTerms) -> list[str]:
-    """One name per cluster of up to three keywords and short phrases, to compare with."""
-    return choose_names(clusters.sizes, [by_keywords(cluster) for cluster in clusters])
-
-
 def find_candidates(
     cluster: ClusterWords, vectors: Floats | None = None, inside: Ints | None = None
 ) -> list[Candidate]:
@@ -149,37 +155,41 @@ def find_candidates(
     that each of its texts is in: what many parts hold comes first.
     """
     terms = [*cluster.characteristic()[:WORDS], *cluster.phrases(PHRASE_WORDS)]
+    if not cluster.terms.cut:  # pieces of words
+        terms = [term for term in terms if not NO_BLANKS.match(term.text)]
     if not terms:
         return []
-    held = cluster.held([term.parts for term in terms])
+    held, touched = cluster.held([term.parts for term in terms])
     share = np.maximum(held.mean(axis=0), 1 / len(held))
     alone = np.array([len(term.form) == 1 for term in terms])
     together = np.array([term.count for term in terms]) / np.maximum(held.sum(axis=0), 1)
     score = _weights(terms, held) * share**COVERED
     score *= np.where(alone, ONE_WORD, together**TOGETHER)
+    sharp = np.array([max(map(cluster.precision, term.parts)) for term in terms])
+    score *= sharp**DISTINCT
     if vectors is not None:
         score *= _closeness(vectors[cluster.rows], held) ** CLOSE
     if inside is not None:
         score *= _evenness(held, inside) ** EVEN
     order = sorted(range(len(terms)), key=lambda i: (-round(float(score[i]), 6), terms[i].text))
     out: dict[str, Candidate] = {}
-    for i in order[:LOOKED_AT]:
-        term = _completed(cluster, terms[i])
+    longer = order[:LOOKED_AT] if inside is None else []  # a part's words are not the group's
+    for i, complete in [*((i, True) for i in longer), *((i, False) for i in order[:LOOKED_AT])]:
+        term = _completed(cluster, terms[i]) if complete else terms[i]
         text = cluster.shown(term.count, written(cluster.terms, term))
         if 0 < len(text) <= LONGEST_NAME and text not in out:
             stems = frozenset(term.parts)
-            top = terms[0].parts[0] in stems
-            out[text] = Candidate(text, stems, held[:, i], float(score[i]), top)
+            cover = held[:, i], touched[:, i]
+            out[text] = Candidate(text, stems, *cover, float(score[i]), float(sharp[i]))
     return list(out.values())
 
 
 def _completed(cluster: ClusterWords, term: Term) -> Term:
     """A term with the words that nearly always stand beside it, if that is not too long."""
     terms, form = cluster.terms, cluster.complete(term.form, PHRASE_WORDS)
-    more = [word for word in form if word not in term.form and terms.telling[word]]
-    stems = [int(terms.stem[word]) for word in more]
-    longer = replace(term, form=form, parts=(*term.parts, *stems))
-    if not more or set(stems) & set(term.parts) or len(written(terms, longer)) > LONGEST_NAME:
+    more = [int(terms.stem[w]) for w in form if w not in term.form and terms.telling[w]]
+    longer = replace(term, form=form, parts=(*term.parts, *more))
+    if set(more) & set(term.parts) or len(written(terms, longer)) > LONGEST_NAME:
         return term
     return longer
 
@@ -219,35 +229,54 @@ def _evenness(held: Bools, inside: Ints) -> Floats:
     return np.asarray(shares.mean(axis=0) / np.maximum(shares.max(axis=0), 1e-9))
 
 
-def combine(found: Sequence[Candidate]) -> Iterator[Proposal]:
-    """Names from candidates, best first; each begins with another one."""
-    return (extend([first], found) for first in found[:PROPOSED])
+def combine(
+    cluster: ClusterWords, found: Sequence[Candidate], short: int = SHORT
+) -> Iterator[Proposal]:
+    """Names of a cluster, best first: each begins with another candidate, then each alone.
+
+    A typical text is last, and the first where nothing cuts the script into words. ``short`` is as
+    for :func:`extend`.
+    """
+    yield from (extend([first], found, short) for first in found[:PROPOSED])
+    yield from (extend([first], []) for first in found)
+    if any(cluster.texts) and cluster.terms.placeholder[cluster.rows].all():
+        yield Proposal("Placeholders")
+    if text := cluster.typical():
+        yield Proposal(text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…")
 
 
-def extend(parts: Sequence[Candidate], found: Sequence[Candidate]) -> Proposal:
+def extend(parts: Sequence[Candidate], found: Sequence[Candidate], short: int = SHORT) -> Proposal:
     """The name that begins with some parts.
 
-    A further part follows while fewer than 60% of the texts hold one, the name has fewer than
-    three characteristic words, or it lacks the most characteristic one. It is the one of the best
-    score among those that share no word, lowered where its texts hold a part already. Where one
-    phrase holds the words of all parts, it is the name.
+    A further part follows while fewer than 75% of the texts hold a word of the name, no word of it
+    is mostly in the cluster, or it has fewer than ``short`` characteristic words. It is the one of
+    the best score among those that share no word, lowered where its texts hold a word already.
+    Where one phrase holds the words of all parts, it is the name.
     """
     first = parts[0]
-    held = np.any([part.held for part in parts], axis=0)
-    stems = frozenset[int]().union(*(part.stems for part in parts))
     while len(parts) < MOST_PARTS:
-        short = len(stems) < SHORT
-        others = [c for c in found if may_follow(c, parts)]
-        if held.mean() >= ENOUGH and not short:
-            others = [c for c in others if c.top]
-        worth = [c.score * max((~held)[c.held].mean(), LEAST_NEW) ** APART for c in others]
-        best = int(np.argmax(np.round(worth, 9))) if worth else -1
-        if best < 0 or worth[best] < (WEAKEST if short else SECOND) * first.score:
+        held = np.any([part.touched for part in parts], axis=0)
+        stems = frozenset[int]().union(*(part.stems for part in parts))
+        few = len(stems) < short
+        sharp = max(part.sharp for part in parts) >= SHARP
+        if held.mean() >= ENOUGH and sharp and not few and (len(stems) >= RICH or short == 1):
             break
-        held, stems = held | others[best].held, stems | others[best].stems
-        one = next((c for c in found if c.stems == stems), None)  # "Billing Issue, Report"
+        others = [c for c in found if may_follow(c, parts)]
+        worth = [c.score * max((~held)[c.touched].mean(), LEAST_NEW) ** APART for c in others]
+        best = int(np.argmax(np.round(worth, 9))) if worth else -1
+        if best < 0 or worth[best] < (WEAKEST if few else SECOND) * first.score:
+            break
+        stems |= others[best].stems
+        one = next((c for c in found if c.stems == stems), None)  # "billing issue, report"
         parts = [*parts, others[best]] if one is None else [one]
-    return Proposal(", ".join(part.text for part in parts), first.stems, stems, held)
+    text = ", ".join(part.text for part in parts)
+    return Proposal(
+        text[:1].upper() + text[1:],
+        first.stems,
+        frozenset[int]().union(*(part.stems for part in parts)),
+        first.score,
+        np.any([part.touched for part in parts], axis=0),
+    )
 
 
 def may_follow(candidate: Candidate, parts: Sequence[Candidate]) -> bool:
@@ -262,10 +291,12 @@ def may_follow(candidate: Candidate, parts: Sequence[Candidate]) -> bool:
     return not any(pair in part.text for part in parts for pair in pairs)
 
 
-def choose_names(sizes: Ints, proposals: Sequence[Iterable[Proposal]]) -> list[str]:
+def choose_names(
+    sizes: Ints, proposals: Sequence[Iterable[Proposal]], given: Mapping[int, str] | None = None
+) -> list[str]:
     """The names that :func:`choose` gives; large clusters choose first."""
     order = sorted(range(len(proposals)), key=lambda i: (-int(sizes[i]), i))
-    chosen = choose({i: proposals[i] for i in order})
+    chosen = choose({i: proposals[i] for i in order}, given)
     return [chosen[i] for i in range(len(proposals))]
 
 
@@ -277,7 +308,8 @@ def choose(
     """The first proposal of each number that is free and unlike the others.
 
     Two names are alike if the words of one are all in the other, or if they begin with the same.
-    Where all are alike, the first that is free is taken, else the first with a number.
+    Where all are alike that score half as much as the first, the first that is free is taken, else
+    the first with a number.
 
     Parameters
     ----------
@@ -298,6 +330,8 @@ def choose(
         free: Proposal | None = None
         for name in proposed:
             first = first or name
+            if free and name.score < WORSE * first.score:
+                break
             if name.text.casefold() in taken:
                 continue
             free = free or name
@@ -335,76 +369,9 @@ def numbered(name: str, taken: Collection[str], fold: Callable[[str], str] = str
 
 
 def written(terms: Terms, term: Term) -> str:
-    """A term with capitals as in a title; stop words stay small."""
-    words = []
-    for i in term.form:
-        word = terms.written[i]
-        small = (len(term.form) > 1 and not terms.telling[i]) or word != terms.words[i]
-        words.append(word if small else word[:1].upper() + word[1:])
-    return join(words)
+    """A term as the texts write it."""
+    return join([terms.written[i] for i in term.form])
 
 
 def _fits(parts: Iterable[str]) -> bool:
     return len(", ".join(parts)) <= LONGEST_NAME
-
-
-# Names by keywords, where a cluster has no candidates, or too few that are unlike others ----------
-
-MOST_WORDS = 5
-PAIR, TRIPLE = 0.3, 0.5  # least share of the texts with a phrase's most frequent word
-BONUS = 1.7  # a phrase in a third of the texts of its best word comes before that word
-FADES = 0.03  # parts that say less than this share of what the first says are left out
-SPARE = 8  # further parts to choose from where names are alike
-
-
-def by_keywords(cluster: ClusterWords) -> Iterator[Proposal]:
-    """Names from the best keywords, first as many as fit, then with spare ones."""
-    parts = name_parts(cluster)
-    best: list[str] = []
-    for part in parts:
-        words = sum(len(p.split()) for p in [*best, part])
-        if len(best) < MOST_PARTS and words <= MOST_WORDS and _fits([*best, part]):
-            best.append(part)
-    combined = [best] if best else []
-    for length in (2, 3, 1):
-        combined += [list(some) for some in combinations(parts, length) if _fits(some)]
-    for some in combined:
-        yield Proposal(", ".join(some))
-
-
-def name_parts(cluster: ClusterWords) -> list[str]:
-    """Keywords and short phrases for a name, best first; no word is in two of them."""
-    single = cluster.words
-    by_part = {term.parts[0]: term for term in single}
-    scored = [(term.weight, term) for term in single]
-    for length in (2, 3):
-        for term in cluster.best(length):
-            score = _phrase_score(term, by_part, cluster.enough)
-            if score > 0:
-                scored.append((score, term))
-    scored.sort(key=lambda pair: (-round(pair[0], 9), -len(pair[1].form), pair[1].text))
-    out: list[str] = []
-    seen: set[int] = set()
-    first = scored[0][0] if scored else 0.0
-    for score, term in scored:
-        if seen & set(term.parts) or (len(out) >= SPARE) or score < FADES * first:
-            continue
-        text = cluster.shown(term.count, written(cluster.terms, term), out)
-        if text and len(text) <= LONGEST_NAME:
-            out.append(text)
-            seen |= set(term.parts)
-    return out
-
-
-def _phrase_score(term: Term, single: dict[int, Term], least: int) -> float:
-    """What its most telling word says, raised for being a phrase, as far as they go together."""
-    parts = [single[part] for part in set(term.parts) if part in single]
-    if len(parts) < max(2, len(term.parts)) or term.count < least:
-        return 0.0
-    # Three telling words must belong together; "date of birth" counts as two.
-    together = term.count / max(part.count for part in parts)
-    if together < (TRIPLE if len(parts) > 2 else PAIR):
-        return 0.0
-    best = max(parts, key=lambda part: part.weight)
-    raised = BONUS if len(parts) == 2 else 1.1 * BONUS
-    return float(raised * best.weight * (term.count / best.count) ** 0.5)

@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from coterie._types import Floats, Ints
+from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_vectors, check_whole_numbers, checked
 from coterie.description.describe import (
     Cluster,
@@ -24,9 +24,10 @@ from coterie.description.describe import (
     text_order,
 )
 from coterie.description.names import (
+    ENOUGH,
+    SHORT,
     Candidate,
     Proposal,
-    by_keywords,
     centered,
     choose,
     combine,
@@ -84,7 +85,7 @@ def describe_nodes(  # noqa: PLR0913 - as those of `describe`
     >>> texts = ["card lost", "card lost again", "card stolen", "my card is stolen", "no heating"]
     >>> nodes = describe_nodes(texts, [0, 0, 1, 1, 2], {3: (0, 1), 4: (3, 2)})
     >>> {number: node.name for number, node in nodes.items()}
-    {0: 'Card Lost', 1: 'Stolen, Card', 2: 'Heating', 3: 'Card Lost, Stolen'}
+    {0: 'Card lost', 1: 'Card stolen', 2: 'Heating', 3: 'Card'}
     """
     codes = check_whole_numbers("labels", labels)
     if vectors is not None:
@@ -116,13 +117,14 @@ def describe_nodes(  # noqa: PLR0913 - as those of `describe`
     out = {}
     for number, cluster in words.items():
         size, rows = int(clusters.sizes[cluster.number]), cluster.rows
+        plain = rows[~terms.placeholder[rows]]
         out[number] = Cluster(
             number,
             called[number],
             size=size,
             share=round(size / clusters.n, 4),
             words=top_words(cluster, n_words),
-            examples=once(by_distance(rows, space), texts, n_examples) if size else [],
+            examples=once(by_distance(plain, space), texts, n_examples),
             languages=languages_of(terms, rows),
         )
     return out
@@ -153,16 +155,24 @@ class _Naming:
 
     def propose(self, number: int) -> Iterator[Proposal]:
         """Names for a cluster, best first."""
-        own = combine(self.candidates(number))
         parts = self.large_parts(number)
+        own = combine(self.words[number], self.candidates(number), 1 if parts else SHORT)
         yield from self._covering(number, parts, own) if parts else own
-        yield from by_keywords(self.words[number])
 
     def candidates(self, number: int) -> list[Candidate]:
         """Words and phrases of a cluster, best first."""
         if number not in self.found:
-            self.found[number] = find_candidates(self.words[number], self.vectors)
+            cluster, parts = self.words[number], self.large_parts(number)
+            inside = np.zeros(len(cluster.rows), dtype=np.int64)
+            for i, part in enumerate(parts, 1):
+                inside[self._within(cluster, part)] = i
+            several = inside if len(parts) > 1 else None
+            self.found[number] = find_candidates(cluster, self.vectors, several)
         return self.found[number]
+
+    def _within(self, cluster: ClusterWords, part: int) -> Bools:
+        """Which texts of a union are in one of its parts."""
+        return np.isin(self.codes[cluster.rows], list(self.below[part]))
 
     def large_parts(self, number: int) -> list[int]:
         """Up to three clusters that make up most of a union, largest first; none for others.
@@ -179,7 +189,7 @@ class _Naming:
         while len(parts) < PARTS and (split := [p for p in parts if len(large(p)) > 1]):
             largest = min(split, key=self._by_size)
             parts = [*(part for part in parts if part != largest), *large(largest)]
-        return sorted(filter(self.candidates, parts), key=self._by_size)
+        return sorted((p for p in parts if self.words[p].words), key=self._by_size)
 
     def _by_size(self, number: int) -> tuple[int, int]:
         return -self.words[number].size, number
@@ -187,23 +197,22 @@ class _Naming:
     def _covering(
         self, number: int, parts: Sequence[int], own: Iterator[Proposal]
     ) -> Iterator[Proposal]:
-        """Names for a union: the one of its own words, unless others leave out fewer large parts.
+        """Names for a union: the one of its own words, unless others leave out fewer texts.
 
         The others are made of the best phrases of each of these. A name leaves a part out if far
         fewer of its texts hold a phrase of the name than hold the part's best phrase.
         """
         first = next(own, None)
-        if first is None:
+        if first is None or not len(first.held):  # a typical text
+            yield from () if first is None else (first,)
             return
-        cluster, found = self.words[number], self.candidates(number)
+        cluster, parts = self.words[number], [part for part in parts if self.candidates(part)]
         heads = [self.candidates(part)[:HEADS] for part in parts]
-        held = iter(cluster.held([list(head.stems) for some in heads for head in some]).T)
-        top = found[0].score
-        heads = [[replace(head, held=next(held), score=top) for head in some] for some in heads]
-        leaf = self.codes[cluster.rows]
-        inside = [np.isin(leaf, list(self.below[part])) for part in parts]
+        held = iter(cluster.held([list(head.stems) for some in heads for head in some])[1].T)
+        heads = [[replace(head, touched=next(held)) for head in some] for some in heads]
+        inside = [self._within(cluster, part) for part in parts]
         least = [
-            COVERS * some[0].held[part].mean() for some, part in zip(heads, inside, strict=True)
+            COVERS * some[0].touched[part].mean() for some, part in zip(heads, inside, strict=True)
         ]
 
         def left_out(name: Proposal) -> int:
@@ -211,13 +220,13 @@ class _Naming:
                 name.held[part].mean() < low for part, low in zip(inside, least, strict=True)
             )
 
-        yield from (
-            sorted([first, *_joined(heads, found)], key=left_out) if left_out(first) else [first]
-        )
+        whole = not left_out(first) and first.held.mean() >= ENOUGH
+        others = [] if whole else _joined(heads)
+        yield from sorted([first, *others], key=lambda n: (left_out(n), -round(n.held.mean(), 2)))
         yield from own
 
 
-def _joined(heads: Sequence[Sequence[Candidate]], found: Sequence[Candidate]) -> Iterator[Proposal]:
+def _joined(heads: Sequence[Sequence[Candidate]]) -> Iterator[Proposal]:
     """Names of a phrase of each part, as far as there is room; those of the best phrases first."""
     for ranks in sorted(product(*map(range, map(len, heads))), key=sum):
         kept: list[Candidate] = []
@@ -225,4 +234,4 @@ def _joined(heads: Sequence[Sequence[Candidate]], found: Sequence[Candidate]) ->
             if may_follow(some[rank], kept):
                 kept.append(some[rank])
         if len(kept) > 1:
-            yield extend(kept, found)
+            yield extend(kept, [])

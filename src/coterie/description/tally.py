@@ -15,15 +15,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie.corpus.corpus import cell_values
+from coterie.corpus.corpus import cell_values, check_column
 from coterie.description.columns import (
     MISSING,
+    Periods,
     as_text,
     order_of_parts,
     parse_dates,
     rank_values,
+    sort_into_periods,
 )
 from coterie.description.describe import Cluster, over_time
+from coterie.errors import DataError
 
 MOST_DISTINCT = 50  # beyond, a column is no category
 LEAST_DATES = 0.8
@@ -57,6 +60,27 @@ def guess_columns(
     look.add(table)
     found = look.done()
     return found.date, found.categories
+
+
+def find_periods(
+    table: pa.Table, text_column: str, id_column: str | None, date_column: str | None
+) -> tuple[str, Periods]:
+    """The column of dates of an input, or the one that is named, and the periods of its rows."""
+    if date_column is not None:
+        column = check_column(table, date_column, "date_column")
+    elif (found := guess_columns(table, text_column, id_column)[0]) is not None:
+        column = found
+    else:
+        raise DataError(
+            "no column of the table holds dates; name one with `date_column`. Columns: "
+            f"{', '.join(table.column_names)}."
+        )
+    periods = sort_into_periods(cell_values(table[column]))
+    if not periods.names:
+        raise DataError(
+            f"no date could be read in the column {column!r}; name another one with `date_column`."
+        )
+    return column, periods
 
 
 class ColumnLook:
@@ -145,7 +169,8 @@ class Tally:
     def __init__(self, kinds: Kinds, close: float, finest: str = "cluster") -> None:
         self.kinds, self.close, self.finest = kinds, close, finest
         self.leaves: Counter[int] = Counter()  # rows of the finest clusters
-        self.rows = self.close_calls = self.outliers = 0
+        self.rows = self.outliers = 0
+        self.unsure: Counter[int] = Counter()  # close calls of the clusters
         self.confidence = 0.0  # sum
         self.sizes: Counter[int] = Counter()
         self._dates: Counter[tuple[date | None, int]] = Counter()
@@ -164,7 +189,7 @@ class Tally:
         ):
             if label >= 0:
                 self.confidence += float(confidence)
-                self.close_calls += float(margin) < self.close
+                self.unsure[label] += float(margin) < self.close
         for name, pairs in self._pairs.items():
             values = map(as_text, cell_values(table.column(name)))
             pairs.update(zip(values, labels, strict=True))
@@ -173,12 +198,13 @@ class Tally:
             dates, _, _ = parse_dates(cells, month_first=self.kinds.month_first)
             self._dates.update(zip(dates, labels, strict=True))
 
-    def figures(self) -> dict[str, float]:
-        """Mean confidence and share of close calls, as :func:`coterie.summary.measure` has them."""
+    def figures(self) -> dict[str, Any]:
+        """Mean confidence and close calls, as :func:`coterie.summary.measure` has them."""
         placed = max(self.placed, 1)
         return {
             "confidence": round(self.confidence / placed, 4),
-            "close_calls": round(self.close_calls / placed, 4),
+            "close_calls": round(sum(self.unsure.values()) / placed, 4),
+            "unsure": {str(c): count for c, count in sorted(self.unsure.items()) if count},
         }
 
     @property

@@ -16,11 +16,12 @@ import numpy as np
 
 from coterie._emoji import EMOJI
 from coterie._types import Bools, Ints
+from coterie.corpus.corpus import is_placeholder
 from coterie.masking import MARK
 from coterie.words import stem as plain_stem
-from coterie.words.cutting import BREAK, NO_BLANKS, fold, join, pieces
+from coterie.words.cutting import BREAK, NO_BLANKS, fold, is_cut, join, pieces
 from coterie.words.languages import ONE_LANGUAGE, check_language, substantial, vote
-from coterie.words.stopwords import STOP_WORDS
+from coterie.words.stopwords import ENGLISH, STOP_WORDS
 
 # Greetings, thanks and closings by language.
 _GREETINGS = {
@@ -76,10 +77,48 @@ NAME = 3  # words of a name, at most
 # Stop words that hold a noun phrase together: "freedom of expression", "perte de bagages".
 LINKS = frozenset(
     """
-    a al an and at by da das de dei del della den der des di die do dos du e ein eine el en et for
-    from för für i im in la las le les los med mit my na of och og on or para per pour sur the til
-    to und van voor von w with y your z à über за и на по с
+    about after against al and around as at before between by da das de dei del della den der des
+    di die dos down du during e ein eine el en et for from för für i im in into la las le les los
+    med mit na of off och og on or out over para per pour sur than through til to under und up van
+    via voor von w with y z à über за и на по с
     """.split()
+)
+PARTICLES = frozenset("away back down in off on out up".split())  # of a verb: "log in"
+# Left out inside a phrase of an English text: "my card was stolen" is "card stolen".
+DROPPED = frozenset(
+    """
+    a am an any are be been being had has have her his i'm is it its i've my our some that the their
+    these this those was we're were your
+    """.split()
+)
+# Say how, not what: no word of a name or a list. Sentiment is not among them: it may be the theme.
+FILLERS = frozenset(
+    """
+    absolutely anyways apparently asap basically bloody completely crap crappy currently damn damned
+    definitely effing especially exactly extremely freaking frickin fuck fucked fucking goddamn
+    honestly immediately kindly leider literally lol malheureusement obviously omg plz probably
+    recently seriously shit shitty simply somehow suck sucked sucks suddenly super totally truly
+    ugh unfortunately whatsoever wow wtf
+    """.split()
+)
+# Negations of the languages that have stop words; they stay in a phrase, whatever their form.
+NEGATIONS = frozenset(
+    """
+    ain't arent aren't cannot cant can't couldnt couldn't didnt didn't doesnt doesn't dont don't
+    hadnt hadn't hasnt hasn't havent haven't isnt isn't never no not shouldn't wasnt wasn't
+    werent weren't without wont won't wouldn't
+    bez ei geen ikke inte kein keine keinen nem nicht nie niet não pas sans sem senza sin
+    không değil δεν без не ні לא нет नहीं لا لم ليس
+    """.split()
+)
+# "is not" and "isn't" are "not" in a phrase that leaves "is" out; "does not work" stays as it is.
+PLAIN_NOT = frozenset(
+    f"{verb}{negation}"
+    for verb in "is are was were has have had".split()
+    for negation in (" not", "nt", "n't")
+)
+VERBS_NOT = frozenset(
+    "are can could did do does had has have is should was were will would".split()
 )
 # Before the subject of an answer or a forwarded mail: "Re: Fwd: Invoice".
 REPLIES = frozenset("antw antwort aw fw fwd re ref rif rv sv tr vs wg ynt отв 回复 转发".split())
@@ -190,7 +229,6 @@ def _signed(pieces: Sequence[str], words: Sequence[str], marked: set[int]) -> se
     return set()
 
 
-LONGEST_PHRASE = 3
 ACRONYM, SHOUTED = 4, 0.75  # letters; least share of capitals of longer words that keep them
 # Particles and pronouns: a pair of characters that holds one is no word. Hiragana are endings.
 EMPTY = re.compile(
@@ -223,8 +261,9 @@ class Group:
 class Terms:
     """Words, pairs and triples of neighbouring words of all texts.
 
-    Inflected forms count as one term, shown in its most frequent form. Pairs are of telling words;
-    triples begin and end with one. Greetings, signatures and emoji are counted aside.
+    Inflected forms count as one term, shown in its most frequent form. Pairs are of telling
+    words. Greetings and emoji count in
+    texts that have no other words, signatures nowhere.
 
     Parameters
     ----------
@@ -237,22 +276,28 @@ class Terms:
         self.texts, self.n = texts, len(texts)
         self.least = 2 if self.n > 50 else 1  # a word of a single text says little
         forms: dict[str, int] = {}
+        self.placeholder = np.fromiter(map(is_placeholder, texts), bool, self.n)  # without words
         # What stands for masked personal data is no word: a name breaks off there.
-        plain = (MARK.sub(" ; ", text) if "[" in text else text for text in texts)
+        plain = (
+            "" if empty else MARK.sub(" ; ", text) if "[" in text else text
+            for text, empty in zip(texts, self.placeholder, strict=True)
+        )
         rows = [[forms.setdefault(p, len(forms)) for p in pieces(text)] for text in plain]
+        self.cut = all(map(is_cut, texts))
         sizes = np.fromiter(map(len, rows), np.int64, self.n)
         flat = np.fromiter(chain.from_iterable(rows), np.int64, int(sizes.sum()))
-        row = np.repeat(np.arange(self.n), sizes)
-        folded = [fold(form) for form in forms]
+        flat, self.row = join_compounds(forms, flat, np.repeat(np.arange(self.n), sizes))
+        counts = np.bincount(flat, minlength=len(forms))
+        folded = one_spelling([fold(form) for form in forms], counts)
         # Numbers in the order of the alphabet: ties then never depend on the order of the texts.
         self.words = sorted(set(folded))
         place = {word: i for i, word in enumerate(self.words)}
         self._fold = np.array([place[word] for word in folded], dtype=np.int64)
-        self._forms, self._form_counts = list(forms), np.bincount(flat, minlength=len(forms))
-        self.word, self.row = self._fold[flat], row
-        self._count(language, rows)
+        self._forms, self._flat = list(forms), flat
+        self.word = self._fold[flat]
+        self._count(language)
 
-    def _count(self, language: str | Sequence[str] | None, rows: list[list[int]]) -> None:
+    def _count(self, language: str | Sequence[str] | None) -> None:  # noqa: PLR0915 - one thing
         """Find the languages, the telling words and the stems, then count."""
         given = check_language(language)
         codes, votes = vote(self.words, self.word, self.row, self.n)
@@ -262,7 +307,7 @@ class Terms:
         counts = self._counts_by_language()
         stop = np.stack(
             [
-                self._are(STOP_WORDS.get(code, frozenset()).__contains__)
+                self._are((STOP_WORDS.get(code, frozenset()) | FILLERS).__contains__)
                 for code in self.languages or [""]
             ],
             axis=1,
@@ -272,7 +317,9 @@ class Terms:
         often[:, 0] += 1e-9  # in texts whose language is not known
         kept, dropped = (np.where(which, often, 0).max(axis=1) for which in (~stop, stop))
         emoji = self._are(lambda word: EMOJI.match(word) is not None)
-        self.telling = self._are(is_telling) & ~emoji & (kept >= dropped)
+        self.negation = self._are(lambda word: word.endswith(" not"))
+        self.negation |= self._are(NEGATIONS.__contains__) & stop.any(axis=1)
+        self.telling = self._are(is_telling) & ~emoji & ~self.negation & (kept >= dropped)
         told = self.language_of[self.row]
         tells = self.telling[self.word] & ~((told >= 0) & stop[self.word, told])
         greetings = greeting_words(self.languages) if self.languages else frozenset()
@@ -285,24 +332,29 @@ class Terms:
             stem(word, self._stemmed_in(word, spoken[i])) if shown[i] else word
             for i, word in enumerate(self.words)
         ]
+        stems = ["not" if self.negation[i] else name for i, name in enumerate(stems)]
         pairs = zip(self.words, stems, strict=True)
         self._bare = np.array([word == name and is_korean(word) for word, name in pairs])
         names = {name: i for i, name in enumerate(sorted(set(stems)))}
         self.stem = np.array([names[name] for name in stems], dtype=np.int64)
-        greeted = self._in_greetings(rows, greetings)
+        greeted = self._in_greetings(greetings)
         tells &= ~greeted
+        # Greetings, thanks and emoji are words of a text that has no other.
+        plain = np.bincount(self.row[tells], minlength=self.n) == 0
+        tells |= aside[self.word] & plain[self.row]
         self.single = self._group([self.word], self.row, tells)
-        self.aside = self._group([self.word], self.row, aside[self.word])
         frequent = np.bincount(
             self.single.parts[:, 0], self.single.presence.sum(axis=0).A1, len(names)
         )
         # Of each word in its place: whether it is telling, and no greeting or signature.
         self.use = tells & (frequent[self.stem[self.word]] >= self.least)
-        solid = ~(emoji | self._are(BREAK.__eq__))[self.word]
-        links = self._are(LINKS.__contains__)
-        self.solid = solid & ~greeted & (self.telling | links)[self.word]  # may be in a phrase
-        self.pairs = self._phrases(2, solid)
-        self.triples = self._phrases(LONGEST_PHRASE, solid)
+        links = self._are(LINKS.__contains__) | self.negation
+        self.solid = ~greeted & (self.telling | links)[self.word]  # may be in a phrase
+        self.particle = self._are(PARTICLES.__contains__)
+        english = ~np.isin(told, [i for i, code in enumerate(self.languages) if code != "en"])
+        dropped = self._are(DROPPED.__contains__)[self.word] & english
+        self.passed = ~greeted & (dropped | self._are(FILLERS.__contains__)[self.word])
+        self.pairs = self._pairs()
 
     def _are(self, holds: Callable[[str], bool]) -> Bools:
         """For each word, whether something holds for it."""
@@ -319,29 +371,23 @@ class Terms:
         code = self.languages[language] if self.languages else "en"
         return "en" if word.isascii() and code in NOT_LATIN else code
 
-    def _in_greetings(self, rows: list[list[int]], greetings: frozenset[str]) -> Bools:
+    def _in_greetings(self, greetings: frozenset[str]) -> Bools:
         """Which of the words, one after another, belong to a greeting or a signature."""
         out = np.zeros(len(self.word), dtype=bool)
         if not greetings:
             return out
-        start = 0
         hints = greetings | CLOSINGS | DEVICES | TIMES | REPLIES
-        hint = [fold(form) in hints for form in self._forms]
-        for row in rows:
-            if any(hint[form] for form in row):
-                marked = mark_greetings([self._forms[form] for form in row], greetings)
-                out[[start + i for i in marked]] = True
-            start += len(row)
+        hint = np.fromiter((fold(form) in hints for form in self._forms), bool, len(self._forms))
+        ends = np.searchsorted(self.row, np.arange(self.n + 1))
+        for row in np.unique(self.row[hint[self._flat]]).tolist():
+            forms = [self._forms[form] for form in self._flat[ends[row] : ends[row + 1]]]
+            out[[ends[row] + i for i in mark_greetings(forms, greetings)]] = True
         return out
 
-    def _phrases(self, length: int, solid: Bools) -> Group:
-        """Runs of ``length`` words in one text, whose ends are telling and common."""
-        t = max(len(self.word) - length + 1, 0)
-        ends = slice(length - 1, length - 1 + t)
-        use = self.use[:t] & self.use[ends] & (self.row[:t] == self.row[ends])
-        if length > 2:
-            use &= solid[1 : t + 1]
-        return self._group([self.word[i : i + t] for i in range(length)], self.row[:t], use)
+    def _pairs(self) -> Group:
+        """Pairs of neighbouring words in one text that are telling and common."""
+        use = self.use[:-1] & self.use[1:] & (self.row[:-1] == self.row[1:])
+        return self._group([self.word[:-1], self.word[1:]], self.row[:-1], use)
 
     def _group(self, words: list[Ints], row: Ints, use: Bools) -> Group:
         """Count the runs of words marked by ``use``; runs of the same stems are one term."""
@@ -366,32 +412,80 @@ class Terms:
 
     @cached_property
     def written(self) -> list[str]:
-        """Each word as most texts write it where that has inner capitals ("PIN"), else lower.
+        """Each word as most texts write it inside a sentence: "PIN", "iPhone", "Rome", "card".
 
         A long word in capitals ("URGENT") is an acronym or a brand only if most texts shout it.
         """
-        shouted = sum(
-            int(count)
-            for form, count in zip(self._forms, self._form_counts, strict=True)
-            if len(form) > 1 and form.isupper()
+        first = np.ones(len(self._flat), dtype=bool)  # a capital says nothing there
+        broken = self._are(BREAK.__eq__)[self.word[:-1]]
+        first[1:] = (self.row[1:] != self.row[:-1]) | broken
+        counts = np.bincount(self._flat, minlength=len(self._forms))
+        inside = np.bincount(self._flat[~first], minlength=len(self._forms))
+        loud, high = (
+            np.fromiter((len(f) > 1 and holds(f) for f in self._forms), bool, len(counts))
+            for holds in (str.isupper, lambda f: f[0].isupper())
         )
-        quiet = shouted <= 0.2 * max(int(self._form_counts.sum()), 1)
-        best: dict[int, tuple[int, str]] = {}
-        for form, count, word in zip(self._forms, self._form_counts, self._fold, strict=True):
-            best[int(word)] = max(best.get(int(word), (0, "")), (int(count), form))
-        totals = np.bincount(self._fold, self._form_counts, len(self.words))
-        out = []
-        for i, word in enumerate(self.words):
-            often, form = best[i]
-            keep = quiet and form[1:] != form[1:].lower()
+        quiet = counts[loud].sum() <= 0.2 * max(int(counts.sum()), 1)
+        if inside[high].sum() > 0.5 * inside[self.telling[self._fold]].sum():  # titles
+            inside = counts
+        out, best = list(self.words), dict[int, tuple[int, int, str]]()
+        for form, word, often, within in zip(self._forms, self._fold, counts, inside, strict=True):
+            best[int(word)] = max(best.get(int(word), (0, 0, "")), (within, often, form))
+        totals = np.bincount(self._fold, counts, len(self.words))
+        for word, (within, often, form) in best.items():
+            keep = quiet and (form[1:] != form[1:].lower() or (within > 0 and len(form) > 1))
             if form.isupper() and len(form) > ACRONYM:
-                keep = keep and often >= SHOUTED * totals[i]
-            out.append(form if keep else word)
+                keep = keep and often >= SHOUTED * totals[word]
+            if keep and fold(form) == out[word]:
+                out[word] = form
         return out
 
     def text(self, form: Iterable[int]) -> str:
         """A term as it is shown, in lower case."""
         return join([self.words[word] for word in form])
+
+
+def join_compounds(forms: dict[str, int], flat: Ints, row: Ints) -> tuple[Ints, Ints]:
+    """Words and their rows with "top up" as one word if "top-up" or "topup" is another.
+
+    So are "does not" and the like. New words are added to the forms.
+    """
+    known: dict[str, list[int]] = {}
+    for form, i in forms.items():
+        if form and not NO_BLANKS.match(form):
+            known.setdefault(fold(form), []).append(i)
+    pairs = {(verb, "not") for verb in VERBS_NOT}
+    for word in known:
+        whole = word.replace("-", "")
+        for i in range(2, len(whole) - 1):
+            one, other = whole[:i], whole[i:]
+            if one in known and other in known and (whole != word or one not in ENGLISH):
+                pairs.add((one, other))
+    wanted = {
+        a * len(forms) + b: (a, b)
+        for one, other in pairs
+        for a in known.get(one, ())
+        for b in known.get(other, ())
+    }
+    key = np.where(row[:-1] == row[1:], flat[:-1] * len(forms) + flat[1:], -1)
+    at = np.flatnonzero(np.isin(key, list(wanted)))
+    at = at[np.diff(at, prepend=-2) > 1]  # no word is in two of them
+    written = list(forms)
+    flat = flat.copy()
+    for i in at.tolist():
+        a, b = wanted[int(key[i])]
+        flat[i] = forms.setdefault(f"{written[a]} {written[b]}", len(forms))
+    return np.delete(flat, at + 1), np.delete(row, at + 1)
+
+
+def one_spelling(words: Sequence[str], counts: Ints) -> list[str]:
+    """Each word as it is written most often: with a blank, a hyphen or in one."""
+    best: dict[str, tuple[int, str]] = {}
+    keys = [word.replace("-", "").replace(" ", "") for word in words]
+    for key, word, often in zip(keys, words, counts.tolist(), strict=True):
+        best[key] = max(best.get(key, (-1, "")), (often, word))
+    both = zip(keys, words, strict=True)
+    return ["not" if word in PLAIN_NOT else best[key][1] for key, word in both]
 
 
 def stem(word: str, language: str = "en") -> str:

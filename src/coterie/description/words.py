@@ -21,9 +21,10 @@ GROWS = 0.8  # characters join a word of a script without blanks if so many of i
 FLOOR = 0.05  # words as frequent here as everywhere keep this, so that a lone cluster has some
 ALPHABET = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")  # a sign is less than a word
 SUPPORT = 0.03  # share of a cluster's texts that hold a phrase of its name
-FILLER = 0.3  # what a word of a phrase costs that is not characteristic, in weights of the best
+FILLER = 0.1  # what a word of a phrase costs that is not characteristic, in weights of the best
 OFTEN = 0.3  # power of the number of texts that hold a phrase
-COMPLETE = 0.7  # share of the places of a phrase that have the same word beside it
+COMPLETE = 0.5  # share of the places of a phrase that have the same word beside it
+TYPICAL = 0.7  # quantile of the weight of the words a text holds
 LOOKED_AT = 150  # best terms of a cluster that are worth a closer look
 LARGE = 2_000  # texts of a union in which phrases are looked for
 
@@ -79,7 +80,7 @@ class ClusterTerms:
         self.n = max(len(placed), 1)
         ones = np.ones(len(placed), dtype=np.float32)
         members: Any = csr_matrix((ones, (labels[placed], placed)), shape=(n_clusters, terms.n))
-        self.groups = [terms.aside, terms.single, terms.pairs, terms.triples]
+        self.groups = [terms.single, terms.pairs]
         self.counts = [members @ group.presence for group in self.groups]
         for counts in self.counts:
             counts.sort_indices()
@@ -88,11 +89,6 @@ class ClusterTerms:
         order = np.argsort(of_word, kind="stable")  # places of words, one cluster after another
         words = np.split(order, np.searchsorted(of_word[order], np.arange(n_clusters + 1)))[1:-1]
         rows = np.split(members.indices.astype(np.int64), members.indptr[1:-1])
-        # Clusters in which most texts are greetings, thanks or emoji and nothing else.
-        only = (np.diff(terms.single.presence.indptr) == 0) & (
-            np.diff(terms.aside.presence.indptr) > 0
-        )
-        polite = np.bincount(labels[placed], only[placed], n_clusters)
         if unions:
             where = np.repeat(np.arange(len(unions)), [len(union) for union in unions])
             held = (np.ones(len(where), np.float32), (where, np.concatenate(unions)))
@@ -101,15 +97,11 @@ class ClusterTerms:
             for counts in self.counts:
                 counts.sort_indices()
             self.sizes = np.append(self.sizes, [self.sizes[list(union)].sum() for union in unions])
-            polite = np.append(polite, holds @ polite)
             for union in unions:
                 inside = np.sort(np.concatenate([rows[i] for i in union]))
                 rows.append(inside[some_rows(len(inside), LARGE, 0, "unions")])
                 words.append(np.flatnonzero(np.isin(terms.row, rows[-1])))
-        self._clusters = [
-            ClusterWords(self, i, rows[i], words[i], bool(polite[i] > size / 2))
-            for i, size in enumerate(self.sizes)
-        ]
+        self._clusters = [ClusterWords(self, i, rows[i], words[i]) for i in range(len(self.sizes))]
 
     def __getitem__(self, i: int) -> ClusterWords:
         return self._clusters[i]
@@ -122,7 +114,7 @@ class ClusterTerms:
 
     def profile(self) -> Any:
         """Share of each stem in each cluster, as a sparse matrix of unit rows."""
-        return weigh(self.counts[1], self.totals[1], self.n)
+        return weigh(self.counts[0], self.totals[0], self.n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,15 +130,12 @@ class ClusterWords:
         Of its texts; of some of them, if it is a large union.
     places : ndarray of int
         Of the words of these among all words.
-    polite : bool
-        Whether most texts are greetings, thanks or emoji and nothing else.
     """
 
     corpus: ClusterTerms
     number: int
     rows: Ints
     places: Ints
-    polite: bool
 
     @property
     def terms(self) -> Terms:
@@ -170,15 +159,12 @@ class ClusterWords:
 
     @cached_property
     def words(self) -> list[Term]:
-        """The words that say most, best first.
-
-        Greetings, thanks and emoji are among them only if most texts have no other words.
-        """
-        return self.best(0 if self.polite else 1)
+        """The words that say most, best first."""
+        return self.best(1)
 
     def best(self, length: int) -> list[Term]:
-        """The terms of ``length`` words that say most, best first; 0 for greetings and emoji."""
-        group, totals = self.corpus.groups[length], self.corpus.totals[length]
+        """The terms of one or two words that say most, best first."""
+        group, totals = self.corpus.groups[length - 1], self.corpus.totals[length - 1]
         term, count = self._counts(length)
         keep = totals[term] >= self.terms.least
         term, count = term[keep], count[keep]
@@ -187,31 +173,24 @@ class ClusterWords:
         weight = share * np.maximum(np.log(ratio), FLOOR)
         order = np.lexsort((term, -np.round(weight, 9)))[:LOOKED_AT]
         form = group.forms[term[order]]
-        told = self.terms.telling[form] | (length == 0)
-        columns = form, group.parts[term[order]], told, count[order], weight[order]
+        columns = form, group.parts[term[order]], count[order], weight[order]
         return [
-            Term(
-                self.terms.text(words),
-                tuple(part for part, tells in zip(parts, use, strict=True) if tells),
-                tuple(words),
-                int(often),
-                weighs,
-            )
-            for words, parts, use, often, weighs in zip(*(c.tolist() for c in columns), strict=True)
+            Term(self.terms.text(words), tuple(parts), tuple(words), int(often), weighs)
+            for words, parts, often, weighs in zip(*(c.tolist() for c in columns), strict=True)
         ]
 
     def characteristic(self) -> list[Term]:
-        """The words that are more frequent in the cluster than elsewhere, but for greetings."""
-        if self.polite:
-            return []
-        return [t for t in self.words if t.weight > 1.01 * FLOOR * t.count / self.size]
+        """The words that are more frequent in the cluster than elsewhere, if there are any."""
+        found = [t for t in self.words if t.weight > 1.01 * FLOOR * t.count / self.size]
+        return found or self.words
 
     def phrases(self, longest: int) -> list[Term]:
         """Phrases of two to ``longest`` words that are in enough texts, the best first.
 
         Enough are two texts of a cluster, and 3% of them. A phrase begins and ends with
         characteristic words. Its weight is the sum of those of its characteristic words, less 0.3
-        weights of the best word for each other one.
+        weights of the best word for each other one, but for negations. Inflected forms are one
+        phrase, in the most frequent form.
         """
         terms = self.terms
         weights = np.zeros(int(terms.stem.max(initial=-1)) + 1)
@@ -220,8 +199,8 @@ class ClusterWords:
         best = weights.max(initial=0.0)
         if best <= 0:
             return []
-        word, row, solid = self._running
-        value = np.where(terms.use[self.places], weights[terms.stem[word]], 0.0)
+        word, row, solid, use = self._running
+        value = np.where(use, weights[terms.stem[word]], 0.0)
         value[value < FLOOR * best] = 0.0
         out: list[tuple[float, Term]] = []
         for length in range(2, longest + 1):
@@ -235,12 +214,16 @@ class ClusterWords:
             window = window[(np.diff(apart, axis=1) != 0).all(axis=1)]
             if not len(window):
                 continue
-            forms, place = unique_rows(word[window], len(terms.words))[:2]
+            shapes, shape_of, often = unique_rows(word[window], len(terms.words))
+            keys, key_of = unique_rows(terms.stem[shapes], len(terms.words))[:2]
+            place = key_of[shape_of]
             once = unique_rows(np.stack([place, row[window[:, 0]]], axis=1), terms.n)[0]
-            counts = np.bincount(once[:, 0], minlength=len(forms))
-            first = np.unique(place, return_index=True)[1]
-            values = value[window[first]]
-            weight = values.sum(axis=1) - FILLER * best * (values == 0).sum(axis=1)
+            counts = np.bincount(once[:, 0], minlength=len(keys))
+            order = np.lexsort((*shapes.T[::-1], -often, key_of))
+            forms = shapes[order[np.unique(key_of[order], return_index=True)[1]]]
+            values = value[window[np.unique(place, return_index=True)[1]]]
+            linking = (values == 0) & ~terms.negation[forms]
+            weight = values.sum(axis=1) - FILLER * best * linking.sum(axis=1)
             score = weight * counts**OFTEN
             keep = np.flatnonzero((counts >= max(2, SUPPORT * len(self.rows))) & (weight > 0))
             for i in keep[np.argsort(-np.round(score[keep], 9), kind="stable")][:LOOKED_AT]:
@@ -254,49 +237,77 @@ class ClusterWords:
         return [term for _, term in out]
 
     @cached_property
-    def _running(self) -> tuple[Ints, Ints, Bools]:
-        """Its words one after another, their rows, and which of them may be in phrases."""
-        words = self.terms
-        return words.word[self.places], words.row[self.places], words.solid[self.places]
+    def _running(self) -> tuple[Ints, Ints, Bools, Bools]:
+        """Its words one after another, their rows, which may be in phrases, and which count."""
+        terms, places = self.terms, self.places[~self.terms.passed[self.places]]
+        return terms.word[places], terms.row[places], terms.solid[places], terms.use[places]
 
     def complete(self, form: tuple[int, ...], longest: int) -> tuple[int, ...]:
-        """A word or phrase with the words that nearly always stand beside it in a cluster.
+        """A word or phrase with the words that mostly stand beside it in a cluster.
 
-        "Red" becomes "Red Sox", and "file a life" becomes "file a life insurance claim", if 70% of
-        the places where the one is are the other. Stop words complete nothing.
+        "Red" becomes "Red Sox", and "proof" becomes "proof of insurance", if most of the places
+        where the one is are the other, whatever their inflection. Stop words complete nothing, but
+        "log" becomes "log in", and a negation beside a phrase stays.
         """
-        word, row, solid = self._running
-        whole = solid & self.terms.telling[word]
-        start = np.flatnonzero(word == form[0])
+        stem = self.terms.stem
+        word, row, _, _ = self._running
+        start = np.flatnonzero(stem[word] == stem[form[0]])
         for i, part in enumerate(form[1:], 1):
             start = start[start + i < len(word)]
-            start = start[(word[start + i] == part) & (row[start + i] == row[start])]
-        while 2 <= len(start) and len(form) < longest:
-            for step, at in ((1, start + len(form)), (-1, start - 1)):
-                at = np.minimum(np.maximum(at, 0), len(word) - 1)
-                beside = np.sort(word[at][(row[at] == row[start]) & whole[at]])
-                if len(beside) < COMPLETE * len(start):
-                    continue
-                middle = int(beside[len(beside) // 2])  # the most frequent, if one is as frequent
-                if middle not in form and (beside == middle).sum() >= COMPLETE * len(start):
-                    form = (*form, middle) if step > 0 else (middle, *form)
-                    start = start if step > 0 else start - 1
+            start = start[(stem[word[start + i]] == stem[part]) & (row[start + i] == row[start])]
+        while len(start) >= max(2, min(3, len(self.rows))):
+            for side in (1, -1):
+                found = self._beside(start, len(form) if side > 0 else -1, side)
+                more = (*form, *found) if side > 0 else (*found, *form)
+                if found and len(more) <= longest and len({*stem[list(more)]}) == len(more):
+                    form, start = more, start if side > 0 else start - len(found)
                     break
             else:
                 break
         return form
 
-    def held(self, stems: Sequence[Sequence[int]]) -> Bools:
-        """For each text and each list of stems, whether the text holds all of them."""
+    def _beside(self, start: Ints, gap: int, step: int) -> tuple[int, ...]:
+        """The word at a distance from most of some places, or two if the nearer is a link."""
+        terms, (word, row, solid, _) = self.terms, self._running
+        at = start[:, None] + gap + step * np.arange(2)
+        inside = (at >= 0) & (at < len(word))
+        at[~inside] = 0
+        near, far = np.where(inside & solid[at] & (row[at] == row[start][:, None]), word[at], -1).T
+        more = (far >= 0) & terms.telling[far]
+        ends = terms.telling | terms.negation
+        one = (near >= 0) & (ends[near] | ((step > 0) & terms.particle[near] & ~more))
+        two = (near >= 0) & ~ends[near] & more
+        runs = np.stack([near, np.where(one, -1, far)], axis=1)[one | two]
+        if not len(runs):
+            return ()
+        stems = np.where(runs >= 0, terms.stem[runs] + 1, 0)
+        _, which, often = unique_rows(stems, len(terms.words) + 1)
+        if often.max() <= COMPLETE * len(start) or often.max() < min(3, len(self.rows)):
+            return ()
+        forms, _, counts = unique_rows(runs[which == often.argmax()] + 1, len(terms.words) + 1)
+        return tuple(int(i) - 1 for i in forms[counts.argmax()][::step] if i)
+
+    def held(self, stems: Sequence[Sequence[int]]) -> tuple[Bools, Bools]:
+        """For each text and each list of stems, whether the text holds all of them, and any."""
         used = np.unique([stem for some in stems for stem in some])
         known = self.terms.single.parts[:, 0]  # without words that are only in greetings
         column = np.minimum(np.searchsorted(known, used), len(known) - 1)
-        presence = self.terms.single.presence[self.rows][:, column].toarray() > 0
-        presence &= known[column] == used
-        place = {int(stem): i for i, stem in enumerate(used)}
-        return np.stack(
-            [presence[:, [place[stem] for stem in some]].all(axis=1) for some in stems], axis=1
-        )
+        presence = self.terms.single.presence[self.rows][:, column].toarray()
+        presence *= known[column] == used
+        needs = np.zeros((len(used), len(stems)), dtype=np.float32)
+        for i, some in enumerate(stems):
+            needs[np.searchsorted(used, list(some)), i] = 1
+        count = presence @ needs
+        return count == needs.sum(axis=0), count > 0
+
+    def typical(self) -> str:
+        """The shortest of the texts that hold most characteristic words; empty if none has any."""
+        if not (words := self.characteristic()):
+            return ""
+        held = self.held([word.parts for word in words])[0]
+        score = held @ np.array([word.weight for word in words])
+        near = np.flatnonzero(score >= np.quantile(score, TYPICAL))
+        return min((len(self.texts[i]), self.texts[i]) for i in near)[1]
 
     def shown(self, count: int, text: str, others: Iterable[str] = ()) -> str:
         """How to show a term that ``count`` texts hold; empty if it is a piece of a word."""
@@ -323,9 +334,20 @@ class ClusterWords:
         share = np.where(term[place] == stems, count[place], 0) / self.size
         return np.asarray(share, dtype=np.float64)
 
+    def precision(self, stem: int) -> float:
+        """Share of the texts with a stem that are in the cluster."""
+        return self._precision.get(stem, 0.0)
+
+    @cached_property
+    def _precision(self) -> dict[int, float]:
+        term, count = self._counts(1)
+        share = count / np.maximum(self.corpus.totals[0][term], 1)
+        stems = self.terms.single.parts[term, 0]
+        return dict(zip(stems.tolist(), share.tolist(), strict=True))
+
     def _counts(self, length: int) -> tuple[Ints, Floats]:
         """Terms of a length that the cluster holds, and how many of its texts do."""
-        counts = self.corpus.counts[length]
+        counts = self.corpus.counts[length - 1]
         inside = slice(counts.indptr[self.number], counts.indptr[self.number + 1])
         return counts.indices[inside], counts.data[inside]
 

