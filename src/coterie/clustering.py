@@ -46,7 +46,7 @@ from coterie.run_files import (
     swap_run,
 )
 from coterie.run_history import append_log, change_run, last_change
-from coterie.summary import measure, summarise
+from coterie.summary import count_clusters, measure, summarise
 from coterie.tree import Tree
 
 OWN = {"cluster", "name", "confidence", "margin"}  # result columns that every run has
@@ -216,12 +216,16 @@ class Clustering:
         """The cells of a column of the table."""
         return cell_values(self.table[name])
 
-    def figures(self) -> dict[str, float]:
-        """Mean confidence and share of close calls."""
+    def figures(self) -> dict[str, Any]:
+        """Mean confidence, close calls, and how many rows of the last update each cluster has."""
         numbers = (
             self.table[self.own[name]].fill_null(0).to_numpy() for name in ("confidence", "margin")
         )
-        return measure(self.labels, *numbers)
+        found = measure(self.labels, *numbers)
+        first = (self.facts.get("updates") or [{}])[-1].get("first", len(self.table))
+        if first < len(self.table):
+            found["added"] = count_clusters(self.labels[first:])
+        return found
 
     def options(self, n_clusters: int | Literal["auto"] | None = None) -> dict[str, Any]:
         """How the run was made, as options of :func:`coterie.cluster`."""
@@ -460,7 +464,8 @@ def write(
         write_clusters(folder, after.clusters, after.hierarchy, after.tree)
     if after.map is not None and is_new("map"):
         write_map(folder, after.map)
-    facts = {**after.facts}
+    levels = {} if after.tree is None else {"levels": dict(after.tree.levels)}
+    facts = {**after.facts, **levels}
     if is_new("table") or "figures" not in facts:
         facts["figures"] = after.figures()
     facts["summary"] = summarise(facts, after.clusters, after.hierarchy)

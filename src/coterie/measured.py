@@ -35,7 +35,7 @@ class ClusterStability:
     npmi, embedding : float or None
         Coherence of its words: mean NPMI, and mean cosine of their embeddings.
     survives : bool
-        Whether it has a match of 0.5 or more in the mean, over seeds and over halves.
+        Whether it has a match of 0.5 or more on average, over seeds and over halves.
     """
 
     id: int

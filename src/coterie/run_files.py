@@ -47,7 +47,7 @@ from coterie._trust import (
     read_json,
 )
 from coterie._types import Bools, Floats, Ints
-from coterie._validation import check_path, checked
+from coterie._validation import check_path, checked, need
 from coterie.corpus.corpus import CleanTexts, cell_values, clean_values
 from coterie.corpus.source import longest
 from coterie.corpus.write import bare_name, result_kind
@@ -119,7 +119,12 @@ MANIFEST_SHAPE: dict[str, Any] = {
         "masked?": {"found": {str: Count}, "by_list": bool},
     },
     "summary": [str],
-    "figures?": {"confidence": Real, "close_calls": Real},
+    "figures?": {
+        "confidence": Real,
+        "close_calls": Real,
+        "unsure?": {int: Count},
+        "added?": {int: Count},
+    },
     "remarks?": [str],
     "seconds": (dict, Real),
     "versions": dict,
@@ -144,7 +149,16 @@ MANIFEST_SHAPE: dict[str, Any] = {
         "write?": [str],
         "guidance?": str,
     },
-    "number_of_clusters?": ({"reason": str}, None),
+    "number_of_clusters?": (
+        {
+            "reason": str,
+            "n_clusters": Count,
+            "low": Count,
+            "high": Count,
+        },
+        None,
+    ),
+    "levels?": {str: Count},
     "fit_sample?": Count,
     "split?": {"by": str, "rows": Count, "column": str},
     "guidance?": {
@@ -176,12 +190,16 @@ MANIFEST_SHAPE: dict[str, Any] = {
         "named?": [ClusterId],
         "done?": [ClusterId],
         "next_id?": ClusterId,
+        "merged?": [ClusterId],
+        "split?": [[ClusterId]],
+        "deleted?": {int: str},
         "kept?": {
             "run": str,
             **dict.fromkeys(("matched", "clusters", "new", "known", "predicted"), Count),
             **dict.fromkeys(("fitted", "emptied", "beside"), Count),
             "lost": [str],
             "undescribed": [str],
+            "again?": {"more": int, "done": [str], "left": [str]},
         },
     },
     "updates?": [
@@ -192,6 +210,7 @@ MANIFEST_SHAPE: dict[str, Any] = {
             "new": [ClusterId],
             "fit_nowhere?": Count,
             "moved?": Count,
+            "first?": Count,
         }
     ],
 }
@@ -486,11 +505,21 @@ def as_frame(table: pa.Table, index: Any, names: Collection[str]) -> Any:
     """The table of a run as pandas, with the index that :func:`index_of` found; else as it is."""
     if index is None:
         return table
-    frame = table.to_pandas(ignore_metadata=True)
+    frame = to_frame(table)
     if len(frame) != len(index):  # rows were added since
         return frame
     own = own_columns(table.column_names).values()
     return frame[[n for n in frame if n in own or n not in names]].set_axis(index)
+
+
+def to_frame(table: pa.Table) -> Any:
+    """The table of a run as pandas; whole numbers stay whole where some rows have none."""
+    need("pandas", "pandas")
+    frame = table.to_pandas(ignore_metadata=True)
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_integer(column.type) and column.null_count:
+            frame[name] = column.to_pandas(integer_object_nulls=True).astype("Int64")
+    return frame
 
 
 def read_header(path: Path) -> list[str]:

@@ -1,8 +1,9 @@
 """A run in a few sentences, made from its facts when they are shown.
 
 The manifest of a run holds numbers and names. ``Run.summary``, the page and the command show the
-sentences of this module. The manifest has them as well, for people who open it; they are read back
-only of a run of version 0.1 that nobody has changed, which has no figures.
+sentences of this module and of :mod:`coterie.overview`. The manifest has them as well, for people
+who open it; they are read back only of a run of version 0.1 that nobody has changed, which has no
+figures.
 """
 
 from __future__ import annotations
@@ -10,32 +11,45 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from coterie._types import Floats, Ints
 from coterie.corpus.sentences import split_sentence
 from coterie.description import Cluster
 from coterie.errors import counted
 from coterie.hierarchy import Hierarchy
 from coterie.masking import masked_sentence
+from coterie.overview import make_overview
 
 CLOSE = 0.1  # a margin below this is a close call
 LOG = "edits.jsonl"
 
 
-def measure(labels: Ints, confidence: Floats, margin: Floats) -> dict[str, float]:
-    """Mean confidence and share of close calls, over the rows that have a cluster."""
+def measure(labels: Ints, confidence: Floats, margin: Floats) -> dict[str, Any]:
+    """Mean confidence and close calls, over the rows that have a cluster.
+
+    ``close_calls`` is their share; ``unsure`` has their number in each cluster that has some.
+    """
     placed = labels >= 0
     if not placed.any():
         return {"confidence": 0.0, "close_calls": 0.0}
     return {
         "confidence": round(float(confidence[placed].mean()), 4),
         "close_calls": round(float((margin[placed] < CLOSE).mean()), 4),
+        "unsure": count_clusters(labels[margin < CLOSE]),
     }
+
+
+def count_clusters(labels: Ints) -> dict[str, int]:
+    """Rows of each cluster that has some, for a manifest."""
+    numbers, counts = np.unique(labels[labels >= 0], return_counts=True)
+    return {str(i): count for i, count in zip(numbers.tolist(), counts.tolist(), strict=True)}
 
 
 def summarise(
     facts: Mapping[str, Any], clusters: Sequence[Cluster], hierarchy: Hierarchy | None
 ) -> list[str]:
-    """The run in a few sentences.
+    """The run in a few sentences: how large it is, what it shows at a glance, how it was made.
 
     Parameters
     ----------
@@ -47,6 +61,12 @@ def summarise(
     """
     if "figures" not in facts:  # of version 0.1, and not changed since
         return list(facts["summary"])
+    glance = make_overview(facts, clusters, hierarchy).sentences()
+    return [*about_size(facts, clusters), *glance, *about_making(facts, clusters, hierarchy)]
+
+
+def about_size(facts: Mapping[str, Any], clusters: Sequence[Cluster]) -> list[str]:
+    """How many texts are in how many clusters."""
     placed, rows = sum(cluster.size for cluster in clusters), facts["data"]["rows"]
     out = [split_sentence(facts["split"]["rows"], rows)] if "split" in facts else []
     largest = max((cluster.share for cluster in clusters), default=0.0)
@@ -54,18 +74,27 @@ def summarise(
         f"{placed:,} of {rows:,} texts are in {counted(len(clusters), 'cluster')}; the largest "
         f"holds {100 * largest:.0f}%."
     )
-    out.append(_about_confidence(facts["figures"], len(clusters)))
-    if facts.get("outliers"):
-        marked = facts["outliers"]["marked"]
-        out.append(
-            f"{marked:,} texts are outliers ({100 * marked / max(placed + marked, 1):.1f}%); the "
-            "column nearest_cluster has the nearest cluster of each."
-        )
-    out += _about_fit(facts)
-    if hierarchy is not None and hierarchy.themes and hierarchy.levels:
+    return out
+
+
+def about_making(
+    facts: Mapping[str, Any], clusters: Sequence[Cluster], hierarchy: Hierarchy | None
+) -> list[str]:
+    """How the clusters were made, and what was done to them since."""
+    if "figures" not in facts:
+        return list(facts["summary"])
+    out = [*facts.get("remarks", ()), about_guard(facts.get("guard"))]
+    out.append(f"Mean confidence is {facts['figures']['confidence']:.2f}.")
+    if beside := {name: n for name, n in facts.get("levels", {}).items() if n != len(clusters)}:
+        numbers = " and ".join(f"{n} {name}" for name, n in beside.items())
+        columns = " and ".join(f"{name}_name" for name in beside)
+        out.append(f"The same texts also make {numbers} clusters; see {columns} in the table.")
+    elif hierarchy is not None and hierarchy.themes and hierarchy.levels:
         k, n = len(hierarchy.above[0]), len(hierarchy.levels[0])
         column = hierarchy.column_names()[0]
         out.append(f"The {k} clusters form {n} broad themes (column {column}_name).")
+    if facts.get("outliers", {}).get("marked") == 0:  # others are what needs attention
+        out.append("No text is so far from its neighbours that it is an outlier.")
     if "fit_sample" in facts and "different_texts" in facts["data"]:
         out.append(
             f"{facts['fit_sample']:,} of the {facts['data']['different_texts']:,} different texts "
@@ -73,8 +102,9 @@ def summarise(
             "names, words and examples come from the texts that were clustered."
         )
     if facts.get("number_of_clusters"):
-        out.append(facts["number_of_clusters"]["reason"])
-    return [*out, *_about_guidance(facts.get("guidance")), *_about_changes(facts)]
+        out.append(_about_number(facts, len(clusters)))
+    out += [*_about_guidance(facts.get("guidance")), *_about_changes(facts)]
+    return [sentence for sentence in out if sentence]
 
 
 def data_notes(facts: Mapping[str, Any]) -> list[str]:
@@ -86,24 +116,26 @@ def data_notes(facts: Mapping[str, Any]) -> list[str]:
     return [*(note for note in data["notes"] if note != said), said]  # 0.1 has it among the notes
 
 
-def _about_confidence(figures: Mapping[str, float], n_clusters: int) -> str:
-    mean = f"Mean confidence is {figures['confidence']:.2f}"
-    if n_clusters == 1:
-        return f"{mean}: there is only one cluster."
-    close = f"{100 * figures['close_calls']:.0f}%"
-    return f"{mean}; {close} of the texts are close calls between two clusters."
+def _about_number(facts: Mapping[str, Any], shown: int) -> str:
+    """The number that was suggested, and why there may be another one."""
+    choice = facts["number_of_clusters"]
+    k = choice["n_clusters"]
+    if shown == k:
+        return str(choice["reason"])
+    given = len(facts.get("guidance", {}).get("given", ()))
+    why = f", since {given} were given" if given > k else ""
+    span = f"({choice['low']} to {choice['high']} would be plausible)"
+    return f"There are {shown} clusters{why}; about {k} were suggested {span}."
 
 
-def _about_fit(facts: Mapping[str, Any]) -> list[str]:
-    """What encoder, method and start guard want to be known."""
-    out = [*facts.get("encoder", {}).get("warnings", ()), *facts.get("remarks", ())]
-    guard = facts.get("guard")
-    if guard and guard["fired"] and facts["parameters"].get("guard", True):
-        out.append(
-            f"The start guard rejected the training: {guard.get('reason')}. These are the clusters "
-            "from before training."
-        )
-    return out
+def about_guard(guard: Mapping[str, Any] | None) -> str:
+    """What the start guard found, for readers who do not know it; empty where it had no work.
+
+    Where it rejected the training, that needs attention: see :mod:`coterie.overview`.
+    """
+    if not guard or guard["fired"]:
+        return ""
+    return "The start guard compared the clusters before and after training: training did no harm."
 
 
 def _about_guidance(about: Mapping[str, Any] | None) -> list[str]:
@@ -120,8 +152,6 @@ def _about_guidance(about: Mapping[str, Any] | None) -> list[str]:
         if found:
             beside = f"{counted(found, 'further cluster')} found beside."
         out.append(f"{count} {were} given{by}. {beside}")
-    if about.get("empty"):
-        out.append(f"Given, but no text fits: {', '.join(about['empty'])}.")
     links = [(about.get(f"{kind}_link"), f"{kind}-link") for kind in ("must", "cannot")]
     if said := " and ".join(f"{count:,} {kind}" for count, kind in links if count):
         out.append(f"Constraints kept: {said}.")
@@ -160,8 +190,13 @@ def kept_sentences(kept: Mapping[str, Any]) -> list[str]:
         f"The description of {cluster} is dropped: more than a tenth of its texts changed."
         for cluster in kept["undescribed"]
     ]
-    now = kept["fitted"] - kept["emptied"] + kept["beside"]
-    why = []
+    again = kept.get("again", {"more": 0, "done": [], "left": []})
+    if again["done"]:
+        out.append(f"Edits of {kept['run']} were repeated: {', '.join(again['done'])}.")
+    if again["left"]:
+        out.append(f"Merged or split by hand, and not found again: {', '.join(again['left'])}.")
+    now = kept["fitted"] - kept["emptied"] + kept["beside"] + again["more"]
+    why = ["edits were repeated"] if again["more"] else []
     if kept["emptied"]:
         why.append(f"all texts of {kept['emptied']} are in locked clusters or were moved by hand")
     if kept["beside"]:

@@ -54,6 +54,23 @@ def test_classes_keep_their_names_and_others_are_found() -> None:
     assert run.predict(["green car"])["name"].to_pylist() == ["cars"]
 
 
+def test_the_summary_agrees_with_the_number_of_given_classes() -> None:
+    """More classes than would be suggested; and no other levels than the run has."""
+    places = "north south east west hill lake town farm road wood beach isle".split()
+    texts = [f"{text} {place}" for place in places for text in TEXTS]
+    plain = cluster(texts, encoder="tfidf", seed=0)
+    suggested = plain.manifest["number_of_clusters"]["n_clusters"]
+    labels = [f"class {i}" for i in range(suggested + 5)]
+    labels += [None] * (len(texts) - len(labels))
+    run = cluster(texts, labels=labels, encoder="tfidf", seed=0)
+    assert len(run.clusters) > suggested
+    [said] = [sentence for sentence in run.summary if "plausible" in sentence]
+    assert f"There are {len(run.clusters)} clusters" in said and f"{suggested} were sugg" in said
+    assert "were given" in said and not any("fine" in sentence for sentence in run.summary)
+    [said] = [sentence for sentence in plain.summary if "plausible" in sentence]
+    assert said.startswith(f"About {suggested} clusters")
+
+
 def test_only_known_makes_no_other_cluster(tmp_path: Path) -> None:
     run = cluster(TEXTS, labels=SOME, only_known=True, folder=tmp_path / "run", **WITH)
     assert sizes(run).keys() == {"cars", "fruit"}

@@ -41,7 +41,8 @@ def test_sentences_are_made_from_facts_and_never_read_back(run: coterie.Run, tmp
     manifest["summary"] = ["1 of 1 texts are in 1 cluster.", "Nobody said this."]
     (run.folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     run.edit([{"rename": {0: "First"}}])
-    sizes, sure, edited = coterie.open_run(run.folder).summary
+    sizes, themes, *_, sure, edited = coterie.open_run(run.folder).summary
+    assert "“First” (50%)" in themes
     assert "12 of 12 texts are in 2 clusters" in sizes and "1 edit" in edited
     mean = sum(run.table["confidence"].to_pylist()) / 12
     assert f"{mean:.2f}" in sure
@@ -103,6 +104,18 @@ def test_an_update_keeps_the_types_that_still_fit(tmp_path: Path) -> None:
     assert run.table["size"].to_pylist() == [*map(str, range(12)), "large"]
     run.update(None, refit=True)
     assert run.table["nr"].to_pylist() == list(range(13))
+
+
+def test_a_table_becomes_a_frame_in_which_whole_numbers_stay_whole() -> None:
+    run = coterie.cluster(pa.table({"nr": range(13), "text": [*TEXTS, ""]}), 2, **KMEANS)
+    frame = run.to_pandas()
+    assert [*frame] == run.table.column_names and frame["text"].tolist() == [*TEXTS, ""]
+    assert frame["runner_up"].tolist() == [*run.table["runner_up"].to_pylist()[:-1], pd.NA]
+    assert [str(frame[name].dtype) for name in ("nr", "cluster", "outlier", "runner_up")] == [
+        "int64", "int64", "bool", "Int64",
+    ]  # fmt: skip
+    given = coterie.cluster(frame[["text"]], 2, **KMEANS)
+    assert given.to_pandas() is given.table
 
 
 @pytest.mark.parametrize(
@@ -211,7 +224,8 @@ def test_a_notebook_shows_clusters_and_map_with_everything_escaped() -> None:
     run = coterie.cluster([f"<b>{text}</b>" for text in TEXTS], 2, **KMEANS)
     run.edit([{"rename": {0: "<script>alert(1)</script>"}}])
     shown = run._repr_html_()
-    assert shown.count("<circle") == 12 and "<table>" in shown
+    assert shown.count("<circle") == 12 and "<table>" in shown and "href" not in shown
+    assert "What are these texts about?" in shown and "&lt;b&gt;" in shown  # an example
     assert "<script>" not in shown and "&lt;script&gt;" in shown
 
 

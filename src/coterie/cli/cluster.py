@@ -6,7 +6,7 @@ import inspect
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import Field, fields
+from dataclasses import Field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from coterie.options import PANELS, Options
 
 if TYPE_CHECKING:
     from coterie.description import Cluster
+    from coterie.overview import Overview
     from coterie.runs import Run
 
 BY_NAME = inspect.Parameter.KEYWORD_ONLY
@@ -164,29 +165,28 @@ TOPIC_WORDS = 4  # shown of each topic; clusters.json has more
 
 
 def show_run(run: Run, *, as_json: bool) -> None:
-    """Print the clusters, the summary and where things lie; or the clusters alone, as JSON."""
+    """Print the run at a glance, the clusters and where things lie; or the clusters, as JSON."""
     from coterie.exports import shown_languages
     from coterie.report.html import shorten
+    from coterie.summary import about_making, about_size
 
     clusters, levels = run.clusters, run.levels
     if as_json:
         show_json([c.to_dict() for c in clusters])
         return
+    _show_overview(run.overview)
     themes = run.hierarchy is not None and run.hierarchy.themes
-    shown = _by_theme(clusters, levels) if themes else clusters
-    spoken = any(cluster.languages for cluster in shown)
+    shown = _by_theme(clusters, levels[0]) if themes and levels else [(c, "") for c in clusters]
+    spoken = any(cluster.languages for cluster, _ in shown)
     rows = []
-    for cluster in shown:
+    for cluster, indent in shown:
         example = shorten(cluster.examples[0], 90) if cluster.examples else ""
         row = [str(cluster.id), str(cluster.size), f"{100 * cluster.share:.1f}%"]
         row += [shown_languages(cluster)] if spoken else []
-        rows.append([*row, cluster.name, example])
+        rows.append([*row, indent + cluster.name, example])
     header = ["#", "texts", "share", *(["language"] if spoken else []), "name", "central example"]
-    if shown is not clusters:
-        header = ["theme", *header]
-        rows = [[str(c.parent), *row] for c, row in zip(shown, rows, strict=True)]
     show_table("", header, rows, numbers=range(header.index("share") + 1))
-    if len(shown) < len(clusters):
+    if themes and len(clusters) > LINES:
         typer.echo(
             f"The {LARGEST} largest clusters of each theme; the page has all {len(clusters)}."
         )
@@ -197,25 +197,37 @@ def show_run(run: Run, *, as_json: bool) -> None:
             show_lines([f"{cluster.id:>3}  {cluster.name}: {topics}"])
     if levels and not themes:
         typer.echo("\nlevels (texts)\n" + "\n".join(tree_lines(levels, clusters)))
-    show_lines(["", *run.summary, *run.remarks])
+    made = about_making(run.manifest, clusters, run.hierarchy)
+    show_lines(["", *about_size(run.manifest, clusters), *made, *run.remarks])
     path = run.folder
     typer.echo(f"\npage   {path / 'report.html'}\ntable  {path / 'assignments.csv'}")
     typer.echo(f"model  {path / 'model'}   (new texts: coterie predict {path} FILE)")
 
 
-def _by_theme(clusters: list[Cluster], levels: list[list[Cluster]]) -> list[Cluster]:
-    """Print the broad themes; return the clusters in their order, the largest of each if many."""
-    rows, out = [], []
-    for theme in levels[0] if levels else []:
+def _show_overview(found: Overview) -> None:
+    """Print the run at a glance."""
+    from coterie.overview import plain
+    from coterie.report.html import shorten
+
+    rows = [[t.percent, t.name, shorten(t.example, 90)] for t in found.themes]
+    show_lines(["", f"What are these texts about? {found.about}:"])
+    show_table("", ["share", "name", "example"], rows, numbers=[0])
+    show_lines(["", "What is new or growing?", found.basis])
+    show_lines(f"- {plain(said)}" for said in found.changes)
+    show_lines(["", "What needs attention?"])
+    show_lines([f"- {plain(said)}" for said in found.attention] or ["Nothing stands out."])
+    typer.echo()
+
+
+def _by_theme(clusters: list[Cluster], themes: list[Cluster]) -> list[tuple[Cluster, str]]:
+    """Each theme, then the clusters in it, indented: the largest, if there are many."""
+    out: list[tuple[Cluster, str]] = []
+    for theme in sorted(themes, key=lambda c: (-c.size, c.id)):
         inside = sorted((c for c in clusters if c.parent == theme.id), key=lambda c: -c.size)
-        share = f"{100 * theme.share:.1f}%"
-        rows.append([str(theme.id), str(theme.size), share, str(len(inside)), theme.name])
-        out += inside if len(clusters) <= LINES else inside[:LARGEST]
-    if not rows:
-        return clusters
-    header = ["theme", "texts", "share", "clusters", "name"]
-    show_table("broad themes", header, rows, numbers=(0, 1, 2, 3))
-    typer.echo("\nclusters, by theme")
+        if len(inside) > 1:
+            out.append((replace(theme, examples=[]), ""))
+        shown = inside if len(clusters) <= LINES else inside[:LARGEST]
+        out += [(cluster, "  " if len(inside) > 1 else "") for cluster in shown]
     return out
 
 

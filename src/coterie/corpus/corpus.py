@@ -422,6 +422,11 @@ def clean_values(values: Sequence[Any]) -> CleanTexts:
     return CleanTexts(text if has_words(text) else "" for text in texts)
 
 
+def is_placeholder(text: str) -> bool:
+    """Whether a text only stands where a text should be, such as n/a or "see above"."""
+    return text != "" and text.casefold().strip(" .!?-") in PLACEHOLDERS
+
+
 def row_flags(values: Sequence[Any], texts: Sequence[str]) -> dict[str, list[bool]]:
     """What is unusual about each row by itself, by the kind of note."""
     raw = (value_to_text(value).strip() for value in values)
@@ -431,7 +436,7 @@ def row_flags(values: Sequence[Any], texts: Sequence[str]) -> dict[str, list[boo
         "empty": [text == "" for text in texts],
         "control": [CONTROL.search(text) is not None for text in raw],
         "long": [len(text) > LONG_TEXT for text in texts],
-        "boilerplate": [t != "" and t.casefold().strip(" .!?-") in PLACEHOLDERS for t in texts],
+        "boilerplate": [is_placeholder(text) for text in texts],
     }
 
 

@@ -146,6 +146,8 @@ class RunFit:
         if k is None:
             found = self._chosen_before(earlier) or self._find_number()
             k = max(found.n_clusters, classes, self._kept_apart())
+            if k > found.n_clusters and options.verbose:
+                say(f"There are {k} clusters, so that all given ones have a place.")
         self.medium = k
         if found is not None and isinstance(self.model, Auto) and self.grows_tree:
             k = found.levels.get("fine", k)

@@ -6,10 +6,10 @@ and counted, part by part, in memory that does not grow with them; that can be s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from coterie._facts import hardware, peak_memory
 from coterie._progress import make_progress, working
-from coterie._types import Bools, Ints
+from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.base.edited import EditedAssigner, Merge, edited
 from coterie.clustering import Clustering, describe_rows, write, write_clusters
-from coterie.consensus import COMPARED, EXACT
+from coterie.consensus import COMPARED, EXACT, TINY
 from coterie.corpus import Chunk, Corpus, LargeTable, write_rows
 from coterie.corpus.corpus import combine
 from coterie.corpus.write import GrowingTable, record_path, table_rows
@@ -32,14 +32,14 @@ from coterie.description import (
     describe_nodes,
     describe_numbered,
     names_by_number,
-    rename_clusters,
 )
 from coterie.description.tally import Tally
 from coterie.exports import write_clusters as cluster_workbook
 from coterie.exports import write_page
 from coterie.hierarchy import Hierarchy, build_hierarchy
 from coterie.methods.auto import Auto
-from coterie.neighbors import nearest_rows
+from coterie.metrics import cluster_means
+from coterie.neighbors import nearest_rows, top_k
 from coterie.options import Options
 from coterie.report.folder import make_map, write_map
 from coterie.run_files import (
@@ -61,6 +61,51 @@ if TYPE_CHECKING:
     from coterie.editing.keep import EarlierRun
 
 MAP_MEMORY = 128  # megabytes of distances at a time; by default it would be eight times that
+
+
+def small_into(vectors: Floats, labels: Ints, sizes: Ints, medium: int) -> Ints:
+    """What fine clusters of one or two texts are part of: the nearest of the others.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, d)
+        Of different texts.
+    labels : ndarray of shape (n,)
+        Their clusters.
+    sizes : ndarray of shape (k,)
+        Texts of each.
+    medium : int
+        Clusters that have to be left.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        New labels of the clusters, from 0 on.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0], [0.1], [8.0], [9.0]], dtype=np.float32)
+    >>> small_into(x, np.array([0, 0, 1, 2]), np.array([3, 2, 4]), 1)
+    array([0, 1, 1])
+    """
+    small, out = sizes < TINY, np.arange(len(sizes))
+    n_large = int((~small).sum())
+    if n_large == len(sizes) or n_large < medium:
+        return out
+    means = cluster_means(vectors, labels, len(sizes))[0].astype(np.float32)
+    out[~small] = np.arange(n_large)
+    out[small] = top_k(means[small], 1, means[~small], metric="euclidean")[0][:, 0].numpy()
+    return out
+
+
+def _assigner(inner: Any, tree: Tree, into: Ints) -> EditedAssigner:
+    """The finest clusters as a tree numbers them, and the cut that it shows."""
+    place, steps, free = [], [], count(tree.highest + 1)
+    for i, leaf in enumerate(np.array(tree.leaves)[into].tolist()):
+        place.append(next(free) if leaf in place else leaf)
+        if place[i] != leaf:
+            steps.append(Merge((place[i], leaf), leaf))
+    return EditedAssigner(inner, tuple(place), tuple(steps), cut=tree.cut())
 
 
 class Results:
@@ -163,6 +208,11 @@ class Results:
         places[rows] = np.searchsorted(leaves, labels)
         numbers = None if finer else leaves.tolist()
         medium = self.medium if finer else len(leaves)
+        into = np.arange(len(leaves))
+        if finer:
+            sizes = np.bincount(labels, minlength=len(leaves))
+            into = small_into(model.distinct_vectors_, places, sizes, medium)
+            places = into[places]
         next_id = 0 if self.earlier is None else self.earlier.draft.next_id
         x, near = model.distinct_vectors_, model.__dict__.get("_near")
         if near is None and len(x) <= EXACT:  # then outlier scores need no search of their own
@@ -173,11 +223,10 @@ class Results:
         if finer:
             assert isinstance(model, Auto)
             shown = np.array([tree.cut()[leaf] for leaf in tree.leaves])
-            finest = np.append(tree.leaves, -1)[finest]
-            model.labels_ = np.append(shown, -1)[model.labels_]
+            finest = np.append(np.array(tree.leaves)[into], -1)[finest]
+            model.labels_ = np.append(shown[into], -1)[model.labels_]
             model.n_clusters_ = medium
-            assigner = EditedAssigner(model.assigner_, tree.leaves)
-            model.assigner_ = assigner = replace(assigner, cut=tree.cut())
+            model.assigner_ = assigner = _assigner(model.assigner_, tree, into)
             if model.choice_:  # not of vectors of the user's own, which are not clustered by it
                 sure = model._confidence(x, shown[places], model.seed_, medium)
                 model.assigner_ = assigner.calibrated(x, sure)
@@ -194,25 +243,24 @@ class Results:
         texts, vectors = self.corpus.texts, self.model.vectors_
         return build_hierarchy(texts, labels, vectors, clusters, self.options.levels)
 
+    def name_tree(
+        self, grown: TreeRows | None, labels: Ints, names: Mapping[int, str | None]
+    ) -> dict[int, Cluster]:
+        """All clusters of the tree, if there is one; those with names keep them."""
+        if grown is None:
+            return {}
+        given = {i: name for i, name in names.items() if name is not None}
+        marked = np.where(labels >= 0, grown.finest, -1)
+        inside, vectors = grown.tree.inside(), self.model.vectors_
+        return describe_nodes(self.corpus.texts, marked, inside, vectors, names=given)
+
     def describe_tree(
-        self, grown: TreeRows, labels: Ints, clusters: Sequence[Cluster]
+        self, tree: Tree, nodes: Mapping[int, Cluster], clusters: Sequence[Cluster]
     ) -> tuple[Tree, list[Cluster]]:
-        """The tree with all its clusters named, and those that are shown, called as there."""
-        tree, finest = grown.tree, grown.finest
-        given = {c.id: c.name for c in clusters} if self.keeps_names else {}
-        marked = np.where(labels >= 0, finest, -1)
-        nodes = describe_nodes(
-            self.corpus.texts, marked, tree.inside(), self.model.vectors_, names=given
-        )
-        names = {i: node.name for i, node in nodes.items()}
-        tree = replace(tree, nodes=nodes).described(rename_clusters(clusters, names))
+        """The tree with all its clusters, and those that are shown, called as there."""
+        tree = replace(tree, nodes=dict(nodes)).described(clusters)
         shown = tree.above().parented([tree.nodes[c.id] for c in clusters])
         return tree.described(shown), shown
-
-    @property
-    def keeps_names(self) -> bool:
-        """Whether some clusters have names that were given."""
-        return self.earlier is not None or bool(self.model.classes_)
 
     def assign(self) -> Clustering:
         """The clustering of texts that were all fitted."""
@@ -229,6 +277,9 @@ class Results:
             facts["editing"] = earlier.editing()
         p = model.probabilities_
         labels = model.labels_ if marked is None else np.where(marked, -1, model.labels_)
+        classes: dict[int, str | None] = dict(enumerate(model.classes_))
+        given = classes if earlier is None else earlier.draft.names
+        nodes = self.name_tree(grown, labels, given)
         clusters = describe_rows(
             corpus.table,
             (corpus.text_column, corpus.id_column),
@@ -236,7 +287,7 @@ class Results:
             labels,
             model.vectors_,
             p,
-            dict(enumerate(model.classes_)) if earlier is None else earlier.draft.names,
+            {**given, **{i: node.name for i, node in nodes.items()}},
             self.topics() if earlier is None else earlier.topics,
             {} if earlier is None else earlier.still_said(corpus.texts, labels),
         )
@@ -244,7 +295,7 @@ class Results:
         levels: Hierarchy | TreeRows | None = hierarchy
         tree = None
         if grown is not None:
-            tree, clusters = self.describe_tree(grown, labels, clusters)
+            tree, clusters = self.describe_tree(grown.tree, nodes, clusters)
             hierarchy, levels = tree.above(), TreeRows(tree, grown.finest)
         names = names_by_number(clusters, p.shape[1])  # some may have no text
         scores = model.outlier_scores()
@@ -305,6 +356,8 @@ class Results:
         facts = {**facts, **facts["fitted"], **self.finished, **self.outliers(tally.outliers)}
         del facts["fitted"]
         facts["figures"] = tally.figures()
+        if tree is not None:
+            facts["levels"] = dict(tree.levels)
         facts["summary"] = summarise(facts, clusters, hierarchy)
         write_page(work, facts, clusters)
         self.place.manifest = facts
@@ -313,18 +366,19 @@ class Results:
     def _write_sample(self, large: LargeTable) -> None:
         model, (marked, grown) = self.model, self.mark()
         labels = model.labels_ if marked is None else np.where(marked, -1, model.labels_)
+        nodes = self.name_tree(grown, labels, {})
         clusters = describe_numbered(
             self.corpus.texts,
             labels,
             model.vectors_,
-            {},
+            {i: node.name for i, node in nodes.items()},
             probabilities=model.probabilities_,
             topics=self.topics(),
         )
         hierarchy, clusters = self.nest(labels, clusters)
         tree = None
         if grown is not None:
-            tree, clusters = self.describe_tree(grown, labels, clusters)
+            tree, clusters = self.describe_tree(grown.tree, nodes, clusters)
         self._write_map(large, marked)
         model.save(self.place.work / "model", include_encoder=self.options.include_encoder)
         write_clusters(self.place.work, clusters, hierarchy, tree)

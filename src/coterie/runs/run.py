@@ -19,14 +19,16 @@ from coterie.corpus import make_corpus
 from coterie.corpus.corpus import combine
 from coterie.description import Cluster
 from coterie.errors import UsageError, counted
-from coterie.exports import Exported, export_run, sentence_rows, write_page
+from coterie.exports import Exported, export_run, sentence_rows, with_shares, write_page
 from coterie.measured import Stability, Timeline
 from coterie.options import Options, with_options
+from coterie.overview import Overview, make_overview
+from coterie.report.html import render_first
+from coterie.report.plots import Plots
 from coterie.run_files import (
     MANIFEST,
     RESULT,
     RUNNING,
-    RunFiles,
     as_frame,
     index_of,
     link_files,
@@ -36,6 +38,7 @@ from coterie.run_files import (
     replace_run,
     run_files,
     swap_run,
+    to_frame,
     with_types,
 )
 from coterie.runs.fit import make_run
@@ -50,16 +53,14 @@ from coterie.summary import summarise
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from coterie.comparison import Comparison
+    from coterie.comparison import ClusterComparison, Comparison
     from coterie.editing import Edited
 
-# Colours of the map in a notebook: ten that also colour-blind readers tell apart, then again.
-COLOURS = "#4477aa #ee6677 #228833 #ccbb44 #66ccee #aa3377 #997700 #44bb99 #ee8866 #777777".split()
 SHOWN_CLUSTERS, SHOWN_POINTS = 20, 3_000  # of a run in a notebook
 OWN_ATTRIBUTES = {"folder", "remarks", "fresh", "_index", "_delete"}  # the others are read
 
 
-class Run(RunFiles):
+class Run(Plots):
     """A finished clustering with all that belongs to it.
 
     :func:`coterie.cluster` makes one, and :func:`coterie.open_run` reads one from its folder.
@@ -110,10 +111,13 @@ class Run(RunFiles):
     def table(self) -> Any:
         """The rows of the input with cluster, name, confidence and so on, types as given.
 
-        A frame of pandas with its index where one was clustered, else an Arrow table: that has
-        ``.to_pandas()``.
+        A frame of pandas with its index where one was clustered, else an Arrow table.
         """
         return as_frame(with_types(mark_outliers(self.cells), self.manifest), *self._index)
+
+    def to_pandas(self) -> Any:
+        """The rows as :attr:`table` has them, as a frame of pandas, whatever was clustered."""
+        return to_frame(self.table) if isinstance(self.table, pa.Table) else self.table
 
     @property
     def levels(self) -> list[list[Cluster]]:
@@ -140,8 +144,13 @@ class Run(RunFiles):
 
     @property
     def summary(self) -> list[str]:
-        """The run in a few sentences."""
+        """The run in a few sentences: at a glance, then how it was made."""
         return summarise(self.manifest, self.clusters, self.hierarchy)
+
+    @property
+    def overview(self) -> Overview:
+        """The run at a glance: themes, what is new or growing, what needs attention."""
+        return make_overview(self.manifest, self.clusters, self.hierarchy)
 
     @checked
     def predict(  # noqa: PLR0913 - options of one command
@@ -237,14 +246,25 @@ class Run(RunFiles):
         to: str | Sequence[str] = "xlsx",
         *,
         texts: bool = True,
+        shares: int | None = None,
         out: str | Path | None = None,
     ) -> Exported:
         """Write the tables for Excel and other programs; see :func:`coterie.export_run`."""
-        return export_run(self.folder, to, texts=texts, out=out)
+        return export_run(self.folder, to, texts=texts, shares=shares, out=out)
+
+    @checked
+    def shares(self, n: int = 3) -> Any:
+        """The table with the shares of the ``n`` most probable clusters of each row.
+
+        New columns are ``share`` of the row's own cluster, then ``cluster_2``, ``name_2``,
+        ``share_2`` and so on; see :func:`coterie.exports.with_shares`.
+        """
+        table = with_types(mark_outliers(self.cells), self.manifest)
+        return as_frame(with_shares(table, self, n, self.model), *self._index)
 
     @checked
     def edit(self, edits: Any, *, dry_run: bool = False, version: str | None = None) -> Edited:
-        """Merge, split, rename, move and lock clusters; see :func:`coterie.edit`."""
+        """Merge, split, rename, delete and lock clusters, move texts; see :func:`coterie.edit`."""
         from coterie.editing import edit
 
         done: Edited = edit(self.folder, edits, dry_run=dry_run, version=version)
@@ -360,6 +380,15 @@ class Run(RunFiles):
         return compare(self.folder, there, by=by, examples=examples, **columns)
 
     @checked
+    def compare_clusters(
+        self, a: int | str, b: int | str, *, examples: int = 5
+    ) -> ClusterComparison:
+        """How two clusters differ; see :func:`coterie.compare_clusters`."""
+        from coterie.comparison import compare_clusters
+
+        return compare_clusters(self.folder, a, b, examples=examples)
+
+    @checked
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Copy the run into another folder, which is its folder from now on.
 
@@ -396,21 +425,20 @@ class Run(RunFiles):
         return f"Run of {rows} in {counted(len(self.clusters), 'cluster')}"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the clusters and the map; everything in it is escaped."""
+        """What a notebook shows: the run at a glance, the clusters and the map; all is escaped."""
         head = "".join(f"<th>{name}</th>" for name in ("", "cluster", "texts", "share", "name"))
         body = "".join(
-            f'<tr><td style="color:{_colour(c.id)}">&#9679;</td><td>{c.id}</td><td>{c.size:,}</td>'
-            f"<td>{100 * c.share:.1f}%</td><td>{escape(c.name)}</td></tr>"
+            f'<tr><td style="color:{self._style(c.id).color}">&#9679;</td><td>{c.id}</td>'
+            f"<td>{c.size:,}</td><td>{100 * c.share:.1f}%</td><td>{escape(c.name)}</td></tr>"
             for c in self.clusters[:SHOWN_CLUSTERS]
         )
         more = len(self.clusters) - SHOWN_CLUSTERS
         rest = f"<p>And {more} more, in run.clusters.</p>" if more > 0 else ""
-        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.summary)
         return (
-            f"<div><strong>{escape(repr(self))}</strong>"
+            f"<div><strong>{escape(repr(self))}</strong>{render_first(self.overview)}"
             '<div style="display:flex;flex-wrap:wrap;gap:1em;align-items:flex-start">'
             f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}</div>"
-            f"{self._map_svg()}</div>{said}</div>"
+            f"{self._map_svg()}</div></div>"
         )
 
     def _map_svg(self) -> str:
@@ -418,15 +446,15 @@ class Run(RunFiles):
         saved = self.map
         if saved is None or not saved["rows"]:
             return ""
-        names = {c.id: c.name for c in self.clusters}
+        names = {-1: "no cluster", **{c.id: c.name for c in self.clusters}}
+        colors = {number: self._style(number).color for number in names}
         labels, step = self.labels, -(-len(saved["rows"]) // SHOWN_POINTS)
         dots = []
         for row, x, y in list(zip(saved["rows"], saved["x"], saved["y"], strict=True))[::step]:
             label = int(labels[row])
-            title = escape(names.get(label, "no cluster"))
             dots.append(
-                f'<circle cx="{x:g}" cy="{y:g}" r="70" fill="{_colour(label)}">'
-                f"<title>{title}</title></circle>"
+                f'<circle cx="{x:g}" cy="{y:g}" r="70" fill="{colors[label]}">'
+                f"<title>{escape(names[label])}</title></circle>"
             )
         return (
             '<svg width="420" height="420" viewBox="-200 -200 10400 10400" role="img" '
@@ -500,7 +528,3 @@ def open_run(folder: str | Path) -> Run:
     run = Run(path)
     run.check()
     return run
-
-
-def _colour(cluster: int) -> str:
-    return COLOURS[cluster % len(COLOURS)] if cluster >= 0 else "#bbbbbb"

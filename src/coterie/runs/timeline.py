@@ -18,12 +18,10 @@ from coterie._folders import held
 from coterie._validation import checked
 from coterie.clustering import Clustering, read, save
 from coterie.corpus import write_rows
-from coterie.corpus.corpus import check_column
-from coterie.description import guess_columns, sort_into_periods
+from coterie.description import find_periods
 from coterie.description.describe import differences
 from coterie.description.terms import Terms
 from coterie.description.words import ClusterTerms
-from coterie.errors import DataError
 from coterie.measured import TIMELINE_FILE, Step, Timeline, to_file
 from coterie.metrics import cluster_means
 from coterie.neighbors import unit_rows
@@ -50,7 +48,7 @@ def timeline(run: str | Path, *, date_column: str | None = None, write: bool = T
     Timeline
     """
     before = read(Path(run))
-    found = _follow(before, _dates(before, date_column))
+    found = _follow(before, date_column)
     if write:
         saved = to_file(found, before.labels)
 
@@ -63,26 +61,9 @@ def timeline(run: str | Path, *, date_column: str | None = None, write: bool = T
     return found
 
 
-def _dates(run: Clustering, wanted: str | None) -> str:
-    table = run.input
-    if wanted is not None:
-        return check_column(table, wanted, "date_column")
-    found, _ = guess_columns(table, run.text_column, run.id_column)
-    if found is None:
-        raise DataError(
-            "no column of the table holds dates; name one with `date_column`. Columns: "
-            f"{', '.join(table.column_names)}."
-        )
-    return found
-
-
-def _follow(run: Clustering, column: str) -> Timeline:
-    periods = sort_into_periods(run.column(column))
+def _follow(run: Clustering, date_column: str | None) -> Timeline:
+    column, periods = find_periods(run.input, run.text_column, run.id_column, date_column)
     width = len(periods.names)
-    if not width:
-        raise DataError(
-            f"no date could be read in the column {column!r}; name another one with `date_column`."
-        )
     ids, labels = [c.id for c in run.clusters], run.labels
     place = {cluster: i for i, cluster in enumerate(ids)}
     codes = np.full(len(labels), -1, dtype=np.int64)

@@ -292,6 +292,7 @@ def _refit(
             "sha256": "" if corpus is None else corpus.sha256,
             "new": [c.id for c in found.new],
             "moved": found.moved,
+            "first": len(before.table),
         }
         editing = {**made.facts["editing"]}
         editing["edits"] = before.facts.get("editing", {}).get("edits", 0)
@@ -820,6 +821,7 @@ class AddedRows:
             "sha256": self.corpus.sha256,
             "new": self.new,
             "fit_nowhere": int(self.strange.sum()),
+            "first": self.n_old,
         }
         # Nobody has looked at the new rows.
         grown = set(self.all_labels[self.n_old :].tolist())
