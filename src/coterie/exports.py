@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from coterie._files import atomic_path
 from coterie._folders import held, one_state
-from coterie._validation import check_choice, check_path, checked
+from coterie._validation import check_choice, check_integer, check_path, checked
 from coterie.corpus import write_rows
-from coterie.corpus.corpus import value_to_text
+from coterie.corpus.corpus import combine, value_to_text
 from coterie.corpus.write import FORMATS, Sheet, spreadsheet_text, table_rows, write_workbook
 from coterie.description import Cluster
 from coterie.errors import UsageError
@@ -28,6 +29,9 @@ from coterie.run_files import RunFiles, own_columns, read_assignments, swap_run
 from coterie.tree import Tree
 
 WORDS = 10  # of a cluster that its row names
+MOST_SHARES = 20  # clusters of a row
+LEAST_SHARE = 0.01  # of a cluster that a row names
+CHUNK = 4_096  # rows whose probabilities are in memory at once
 KINDS = {"examples": "typical", "diverse": "whole range", "borderline": "close call"}
 
 
@@ -45,6 +49,7 @@ def export_run(
     to: str | Sequence[str] = "xlsx",
     *,
     texts: bool = True,
+    shares: int | None = None,
     out: str | Path | None = None,
 ) -> Exported:
     """Write the tables of a finished run in other forms.
@@ -59,6 +64,9 @@ def export_run(
     texts : bool, default=True
         False leaves out texts, examples and all columns of the input but the one named as
         ``--id-column``; rows are numbered instead.
+    shares : int, optional
+        Add the shares of so many clusters to each row, as :func:`with_shares` does. Edits do not
+        keep such files up to date, so ``out`` has to be another folder than the run's.
     out : str or Path, optional
         Folder to write to; default: that of the run.
 
@@ -73,21 +81,31 @@ def export_run(
     for name in wanted:
         check_choice("to", name, FORMATS)
     RunFiles(run).check()
+    if shares is not None and (out is None or Path(out).resolve() == run.resolve()):
+        raise UsageError(f"`shares={shares}` needs another folder than the run's: `out`.")
     if out is None or Path(out).resolve() == run.resolve():
         found: list[Exported] = []
         with held(run):
             swap_run(run, lambda fresh: found.append(write_exports(fresh, wanted, texts=texts)))
         return Exported([run / path.name for path in found[0].files], found[0].notes)
     refuse_other_run(Path(out))
-    return one_state([run], lambda: write_exports(run, wanted, texts=texts, out=Path(out)))
+    kinds: dict[str, Any] = {"texts": texts, "shares": shares, "out": Path(out)}
+    return one_state([run], lambda: write_exports(run, wanted, **kinds))
 
 
 def write_exports(
-    run: Path, wanted: Sequence[str], *, texts: bool = True, out: Path | None = None
+    run: Path,
+    wanted: Sequence[str],
+    *,
+    texts: bool = True,
+    shares: int | None = None,
+    out: Path | None = None,
 ) -> Exported:
     """Write the files of :func:`export_run` into a folder that nobody else reads or writes now."""
     target, found = out or run, RunFiles(run)
     table = found.table if texts else _without_texts(found)
+    if shares is not None:
+        table = with_shares(table, found, shares)
     files: list[Path] = []
     notes: list[str] = []
     for form in dict.fromkeys(wanted):
@@ -101,6 +119,57 @@ def write_exports(
             parts = found.clusters, found.hierarchy, found.tree
             notes += write_clusters(files[-1], *parts, texts=texts)
     return Exported(files, notes)
+
+
+def with_shares(table: pa.Table, run: RunFiles, n: int, model: Any = None) -> pa.Table:
+    """A table with the shares of the clusters that each row is in, most probable first.
+
+    New columns are ``share`` of the row's own cluster, which is its confidence, then ``cluster_2``,
+    ``name_2``, ``share_2`` and so on. Shares are the model's probabilities, with all edits, and sum
+    to 1 over all clusters. Those below 0.01 are left out; outliers and empty rows have none.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        With the rows of the run.
+    run : RunFiles
+    n : int
+        Clusters of a row, 2 to 20.
+    model : TextClusterer, optional
+        Default: loaded.
+    """
+    from coterie.methods import load
+
+    if check_integer("shares", n, 2) > MOST_SHARES:
+        raise UsageError(f"`shares={n}`: a row has at most {MOST_SHARES}.")
+    model = model or load(run.folder / "model")
+    names, labels = {c.id: c.name for c in run.clusters}, run.labels
+    clusters = np.full((len(labels), n), -1)
+    shares = np.zeros((len(labels), n))
+    for start in range(0, len(labels), CHUNK):
+        own = labels[start : start + CHUNK]
+        rows = np.flatnonzero(own >= 0)
+        if not len(rows):
+            continue
+        p = np.asarray(model.predict_proba([run.texts[start + i] for i in rows.tolist()]))
+        first = np.arange(len(rows)), own[rows]
+        p[first] = np.maximum(p[first], p.max(axis=1)) + 1  # first, whatever the rounding
+        order = np.argsort(-p, axis=1, kind="stable")[:, :n]
+        p[first] -= 1
+        found = np.round(np.take_along_axis(p, order, axis=1), 4)
+        room = np.maximum(1 - np.cumsum(found, axis=1) + found, 0)  # left by those before
+        width = order.shape[1]
+        clusters[start + rows, :width] = order
+        shares[start + rows, :width] = np.minimum(found, room)
+    columns: dict[str, pa.Array] = {}
+    for place in range(n):
+        end, there = "" if place == 0 else f"_{place + 1}", shares[:, place] >= LEAST_SHARE
+        if place:
+            columns[f"cluster{end}"] = pa.array(clusters[:, place], mask=~there)
+            called = [names.get(i) for i in clusters[:, place].tolist()]
+            columns[f"name{end}"] = pa.array(called, pa.string(), mask=~there)
+        columns[f"share{end}"] = pa.array(np.round(shares[:, place], 4), mask=~there)
+    return combine(table, pa.table(columns))
 
 
 def _table_name(form: str, texts: bool) -> str:

@@ -341,7 +341,7 @@ def _standing_out(scores: Floats, allowed: int) -> int:
     explained = len(different) * ndtr((high - distances) / spread - at_high)
     beyond = np.arange(len(different), 0, -1)  # different scores that are as high
     rows = counts[::-1].cumsum()[::-1]
-    # Of n usual values the k-th highest has k - 1/2 above it in the mean, not k.
+    # Of n usual values the k-th highest has k - 1/2 above it on average, not k.
     good = (explained + 0.5 <= EXCESS * beyond) & (rows <= allowed) & (different > USUAL)
     return int(rows[good].max(initial=0))
 

@@ -5,7 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coterie.base.edited import EDGE, EditedAssigner, Merge, Split, edited, restore_assigner
+from coterie.base.edited import (
+    EDGE,
+    Delete,
+    EditedAssigner,
+    Merge,
+    Split,
+    edited,
+    restore_assigner,
+)
 from coterie.blocks.assign import CenterAssigner, NeighborAssigner, probabilities
 from coterie.errors import DataError
 from said import raises
@@ -70,6 +78,22 @@ def test_a_split_divides_probabilities_and_moves_no_other_text(assigner, vectors
     assert raised.any()  # a part alone would have lost these to another cluster
 
 
+def test_a_deletion_leaves_the_other_probabilities_in_proportion(assigner, vectors) -> None:
+    p = probabilities(assigner.logits(vectors))
+    deleted = edited(assigner, 5).then(Delete(3))
+    q = probabilities(deleted.logits(vectors))
+    assert deleted.clusters == [0, 1, 2, 4] and (q[:, 3] == 0).all()
+    for row in range(300):
+        rest = [p[row, i] if i != 3 else 0.0 for i in range(5)]
+        assert q[row] == pytest.approx([value / sum(rest) for value in rest])
+    saved = {"kind": deleted.kind, **deleted.numbers()}
+    with raises(DataError, "does not exist"):
+        restore_assigner(deleted.arrays(), {**saved, "steps": [{"delete": 9}]}, {})
+    with raises(DataError, "does not exist"):  # none would be left
+        every = [{"delete": i} for i in range(5)]
+        restore_assigner(deleted.arrays(), {**saved, "steps": every}, {})
+
+
 def test_steps_follow_each_other(assigner, vectors) -> None:
     before = labels(assigner, vectors)
     steps = (
@@ -116,6 +140,7 @@ def test_a_saved_rule_gives_the_same_logits(kind, assigner, vectors) -> None:
         Split(1, (1, 5), parts_of(vectors, 2)),
         Merge((0, 5), 0),
         Split(0, (0, 6), parts_of(vectors[:80], 2)),
+        Delete(6),
     )
     chain = edited(inner, 5).then(*steps)
     again = restore_assigner(chain.arrays(), {"kind": chain.kind, **chain.numbers()}, {})

@@ -102,12 +102,13 @@ def test_a_split_shows_the_parts_that_there_are_or_makes_new_ones(run: Path) -> 
 def test_a_locked_cluster_that_is_not_shown_is_safe(run: Path) -> None:
     coterie.cut(run, "fine")
     fine = read(run)
-    locked = min(fine.names, key=lambda i: (-len(members(fine, i)), i))
+    parts = [i for i, above in fine.tree.cut("broad").items() if above != i]
+    locked = min(parts, key=lambda i: (-len(members(fine, i)), i))
     coterie.edit(run, [{"rename": {locked: "Mine"}}, {"lock": [locked]}])
     coterie.cut(run, "broad")
     broad = read(run)
     above = broad.tree.cut()[locked]
-    other = next(i for i in broad.names if i != above)
+    other = max({*broad.names} - {above}, key=lambda i: len(members(broad, i)))
     row = 1 + min(members(broad, locked))
     for edits in (
         [{"merge": [other, above]}],

@@ -12,7 +12,7 @@ from commands import rows
 from coterie import edit, load
 from coterie.editing import undo
 from coterie.errors import DataError
-from coterie.run_history import last_logged
+from coterie.run_history import can_undo, read_log
 from said import raises
 
 from .conftest import clusters, content, members
@@ -174,13 +174,15 @@ def test_clusters_are_marked_as_done_and_reopened(run: Path, finished: Path) -> 
     assert marked(run) == [0, 2] and done.notes == ()
     assert (run / "assignments.csv").read_bytes() == table
     assert called == clusters(finished)
-    assert last_logged(run) == list(done.done) and last_logged(finished) == []
+    assert [line.said for line in read_log(run)] == ["; ".join(done.done)]
+    assert can_undo(read_log(run)) == read_log(run) and read_log(finished) == []
     undo(run)
     assert content(run) == content(finished)
-    assert last_logged(run) == ["change 1 was undone"]
+    assert read_log(run)[1].said == "took back: " + "; ".join(done.done)
+    assert can_undo(read_log(run)) == []
     for line in ("no JSON", "[]", '{"done": 3}', '{"done": [{"a": 1}]}', '{"undo": "x"}'):
         (run / "edits.jsonl").write_text(f"{line}\n", "utf-8")
-        assert last_logged(run) == []
+        assert [logged.said for logged in read_log(run)] == [""]
 
 
 def test_a_cluster_that_is_no_longer_the_same_is_no_longer_done(run: Path) -> None:

@@ -39,14 +39,32 @@ def test_the_same_data_keeps_all_numbers_and_names(finished, tickets, tmp_path) 
     edit(old, [{"rename": {3: "Three"}}, {"merge": [1, 4], "name": "Merged"}])
     new = cluster(tickets, tmp_path / "new", "--keep", old)
     assert clusters(new)[3] == "Three"
-    # The new clustering has six clusters again: one of the two merged ones keeps 1, the other
-    # has a number that was never used.
-    assert set(clusters(new)) == {0, 1, 2, 3, 5, 6} and clusters(new)[1] == "Merged"
-    same = {i for i in (0, 2, 3, 5) if members(new)[i] == members(old)[i]}
-    assert same == {0, 2, 3, 5}
+    # The new clustering has six clusters again; the two that were merged are merged again.
+    assert members(new) == members(old) and clusters(new)[1] == "Merged"
     manifest = json.loads((new / "manifest.json").read_text())
-    assert any("5 of 5 clusters live on; new clusters: 1." in s for s in manifest["summary"])
+    assert any("5 of 5 clusters live on; new clusters: 0." in s for s in manifest["summary"])
     assert manifest["editing"]["next_id"] == 7
+
+
+def test_merges_splits_and_deletions_are_repeated(finished, tickets, tmp_path) -> None:
+    old = Path(shutil.copytree(finished, tmp_path / "old"))
+    edit(old, [{"rename": {2: "Gone"}}, {"delete": [2]}])
+    edit(old, [{"merge": [1, 4], "name": "Both"}, {"split": {"cluster": 3, "names": ["A", "B"]}}])
+    first = cluster(tickets, tmp_path / "first", "--keep", old)
+    second = cluster(tickets, tmp_path / "second", "--keep", first)  # what is kept is kept on
+    for new in (first, second):
+        assert clusters(new) == clusters(old) and members(new) == members(old)
+        table = rows(new)
+        told = load(new / "model").predict([row["text"] for row in table])
+        assert told.tolist() == [int(row["cluster"]) for row in table]
+        manifest = json.loads((new / "manifest.json").read_text())
+        (said,) = (s for s in manifest["summary"] if "were repeated:" in s)
+        parts = ["merged others into 1 (Both)", "split off 3 (A)", "split off 6 (B)", "(Gone)"]
+        assert all(part in said for part in parts)
+        assert any("There are 5 clusters instead of 6: edits" in s for s in manifest["summary"])
+    coarse = cluster(tickets, tmp_path / "coarse", "--keep", old, "-k", 2)
+    summary = json.loads((coarse / "manifest.json").read_text())["summary"]
+    assert any("not found again: " in sentence for sentence in summary)
 
 
 def test_numbers_are_those_of_the_table_in_every_file(earlier, tickets, tmp_path) -> None:

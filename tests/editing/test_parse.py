@@ -24,13 +24,15 @@ ALL = """\
 - unlock: 5
 - done: [3, 4]
 - reopen: 3
+- reassign: {rows: outliers, max_score: 90%}
+- delete: 6
 """
 
 
 def test_every_kind_of_edit(tmp_path) -> None:
     file = tmp_path / "edits.yaml"
     file.write_text(ALL)
-    merge, split, rename, move, lock, unlock, done, reopen = read_edits(file)
+    merge, split, rename, move, lock, unlock, done, reopen, reassign, delete = read_edits(file)
     assert (merge.kind, merge.clusters, merge.names) == ("merge", (3, 7), ("Late parcels",))
     assert (split.clusters, split.into, split.names) == ((4,), 3, ("A", "B", "C"))
     assert (rename.clusters, rename.names) == ((2, 8), ("Refunds", "no"))  # no is a word here
@@ -39,6 +41,8 @@ def test_every_kind_of_edit(tmp_path) -> None:
     assert (unlock.kind, unlock.clusters) == ("unlock", (5,))
     assert (done.kind, done.clusters) == ("done", (3, 4))
     assert (reopen.kind, reopen.clusters) == ("reopen", (3,))
+    assert (reassign.min_confidence, reassign.max_score) == (0, 0.9)
+    assert (delete.kind, delete.clusters) == ("delete", (6,))
     assert merge.where.endswith("edits.yaml, line 2, edit 1 (merge)")
     assert lock.where.endswith("line 11, edit 5 (lock)")
 
@@ -48,7 +52,7 @@ def test_json_python_and_what_is_logged_are_read_alike(tmp_path) -> None:
     edits = read_edits(tmp_path / "e.yaml")
     plain = [edit.to_dict() for edit in edits]
     (tmp_path / "e.json").write_text(json.dumps(plain))
-    for source in (plain, tmp_path / "e.json", str(tmp_path / "e.json")):
+    for source in (plain, tmp_path / "e.json", str(tmp_path / "e.json"), ALL):
         again = read_edits(source)
         assert [edit.to_dict() for edit in again] == plain
 
@@ -85,6 +89,9 @@ def test_a_mapping_is_read_entry_by_entry(tmp_path) -> None:
         ("- move: {rows: [1]}", "whole numbers from 0"),
         ("- move: {to: 1}", "Name the rows"),
         ("- move: {rows: [1], too: 1}", "is not known here"),
+        ("- reassign: 3", "Only outliers"),
+        ("- reassign: {rows: outliers, max_score: 2}", "from 0 to 1"),
+        ("- reassign: {rows: outliers, min_confidence: no}", "from 0 to 1"),
         ("- just words", "expected exactly"),
         ("words", "expected a list or a mapping, not a single value"),
         ("", "there are no edits"),

@@ -21,10 +21,12 @@ from coterie.corpus import texts_from
 from coterie.description import Cluster, describe, describe_numbered
 from coterie.errors import UsageError, counted
 from coterie.hierarchy import Hierarchy, build_hierarchy, build_themes
+from coterie.overview import make_overview
 from coterie.report import Outliers, ReportData, without_texts, write_report
 from coterie.report.folder import make_map, make_points
-from coterie.report.quality import figures, guard_sentence, leads, next_steps
+from coterie.report.quality import figures, leads
 from coterie.run_files import NONE_OF_THESE
+from coterie.summary import about_guard, measure
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -164,16 +166,20 @@ class DisplayMixin(OutlierMixin):
             found.shown, confidence, margin, silhouette=saved["silhouette"], guard=guard
         )
         placed = int((found.shown >= 0).sum())
-        sentence, number = guard_sentence(guard), counted(len(clusters), "cluster")
+        number = counted(len(clusters), "cluster")
+        facts = {
+            "figures": measure(found.shown, confidence, margin),
+            "guard": guard,
+            "parameters": self.get_params(deep=False),
+            "encoder": {"warnings": self.encoder_notes_},
+            "outliers": {"marked": int((found.shown != found.labels).sum())},
+        }
         return ReportData(
             title=f"{counted(len(found.texts), 'text')} in {number}",
-            summary=[
-                f"{placed:,} of {len(found.texts):,} texts are in {number}.",
-                *self.encoder_notes_,
-                *self.remarks(),
-                *([sentence] if sentence else []),
-            ],
+            summary=[f"{placed:,} of {len(found.texts):,} texts are in {number}."],
             clusters=clusters,
+            overview=make_overview(facts, clusters, hierarchy),
+            made=[said for said in (*self.remarks(), about_guard(guard)) if said],
             settings={
                 "method": self.name,
                 "parameters": repr(self),
@@ -181,7 +187,6 @@ class DisplayMixin(OutlierMixin):
                 "coterie": __version__,
             },
             quality=quality,
-            next_steps=next_steps(clusters, quality),
             points=make_points(saved, pa.table(columns).take(saved["rows"]), "text"),
             levels=hierarchy.levels,
             themes=hierarchy.themes,

@@ -1,7 +1,8 @@
 """A clustering that a person has edited: merges, splits and corrections of another assigner.
 
 Edits never change what they do not name. A merge takes the texts of its clusters and no others;
-a split divides the texts of its cluster and moves none of another. So probabilities are added and
+a split divides the texts of its cluster and moves none of another; a deletion moves those of its
+cluster to their next best one. So probabilities are added and
 divided as they should be, but the lead of a text's cluster is never lost to a sum elsewhere.
 """
 
@@ -30,7 +31,11 @@ SHAPE = {
     "cut?": [Row(Count, Count)],
     "sharpness?": Real,
     "steps": [
-        ({"merge": [Count], "into": Count}, {"split": Count, "into": [Count], "scale": float})
+        (
+            {"merge": [Count], "into": Count},
+            {"split": Count, "into": [Count], "scale": float},
+            {"delete": Count},
+        )
     ],
 }
 SURE = 1e-9  # what a corrected text leaves to the other clusters, in the order they had
@@ -43,6 +48,16 @@ class Merge:
     clusters: tuple[int, ...]
     into: int
 
+    @property
+    def before(self) -> set[int]:
+        """Clusters that it takes."""
+        return set(self.clusters)
+
+    @property
+    def after(self) -> set[int]:
+        """Clusters that it makes of them."""
+        return {self.into}
+
 
 @dataclass(frozen=True)
 class Split:
@@ -52,8 +67,35 @@ class Split:
     into: tuple[int, ...]
     assigner: CenterAssigner
 
+    @property
+    def before(self) -> set[int]:
+        """The cluster that it takes."""
+        return {self.cluster}
 
-Step = Merge | Split
+    @property
+    def after(self) -> set[int]:
+        """Clusters that it makes of it."""
+        return set(self.into)
+
+
+@dataclass(frozen=True)
+class Delete:
+    """The texts of ``cluster`` go to their next best one."""
+
+    cluster: int
+
+    @property
+    def before(self) -> set[int]:
+        """The cluster that it takes."""
+        return {self.cluster}
+
+    @property
+    def after(self) -> set[int]:
+        """None."""
+        return set()
+
+
+Step = Merge | Split | Delete
 
 
 @dataclass(frozen=True)
@@ -68,7 +110,7 @@ class EditedAssigner:
     inner : Assigner
     place : tuple of int
         Number of the cluster that each column of the inner assigner stands for.
-    steps : tuple of Merge or Split
+    steps : tuple of Merge, Split or Delete
         In the order in which they were made.
     extra : tuple of int
         Clusters that only corrections lead to.
@@ -97,8 +139,7 @@ class EditedAssigner:
         """Numbers of the clusters before the cut: the finest ones."""
         alive = {*self.place, *self.extra}
         for step in self.steps:
-            alive -= set(step.clusters) if isinstance(step, Merge) else {step.cluster}
-            alive |= {step.into} if isinstance(step, Merge) else set(step.into)
+            alive = alive - step.before | step.after
         return sorted(alive)
 
     @property
@@ -108,10 +149,7 @@ class EditedAssigner:
 
     @property
     def _finest_width(self) -> int:
-        used = [*self.place, *self.extra]
-        for step in self.steps:
-            used += [step.into] if isinstance(step, Merge) else step.into
-        return max(used) + 1
+        return max([*self.place, *self.extra, *(i for step in self.steps for i in step.after)]) + 1
 
     @property
     def untouched(self) -> dict[int, int]:
@@ -120,7 +158,7 @@ class EditedAssigner:
         if self.cut:
             out = {cluster: out[cluster] for cluster in out.keys() & self.cut.values()}
         for step in self.steps:
-            for cluster in step.clusters if isinstance(step, Merge) else (step.cluster,):
+            for cluster in step.before:
                 out.pop(cluster, None)
         return out
 
@@ -145,8 +183,11 @@ class EditedAssigner:
         for step in self.steps:
             if isinstance(step, Merge):
                 _merge(out, step)
-            else:
+            elif isinstance(step, Split):
                 _split(out, step, vectors)
+            else:
+                out[:, step.cluster] = -np.inf
+                out = _log_softmax(out)
         alive = self.leaves
         out[:, alive] = np.maximum(out[:, alive], FLOOR)
         return out
@@ -179,6 +220,8 @@ class EditedAssigner:
         for step in self.steps:
             if isinstance(step, Merge):
                 steps.append({"merge": list(step.clusters), "into": step.into})
+            elif isinstance(step, Delete):
+                steps.append({"delete": step.cluster})
             else:
                 scale = float(step.assigner.scale)
                 steps.append({"split": step.cluster, "into": list(step.into), "scale": scale})
@@ -205,6 +248,9 @@ def restore_assigner(
         if "merge" in saved:
             steps.append(Merge(tuple(saved["merge"]), saved["into"]))
             continue
+        if "delete" in saved:
+            steps.append(Delete(saved["delete"]))
+            continue
         centers = arrays[f"split_{sum(isinstance(step, Split) for step in steps)}"]
         assigner = CenterAssigner(centers, saved["scale"])
         steps.append(Split(saved["split"], tuple(saved["into"]), assigner))
@@ -218,14 +264,14 @@ def restore_assigner(
     if len(set(made.place)) != len(made.place):
         raise DataError("config.json.rule.place is damaged: it names a cluster twice.")
     for step in steps:
-        before = set(step.clusters) if isinstance(step, Merge) else {step.cluster}
-        after = {step.into} if isinstance(step, Merge) else set(step.into)
-        parts = 1 if isinstance(step, Merge) else len(step.assigner.centers)
-        if not before or before - alive or len(after) != parts:
+        before, after = step.before, step.after
+        parts = len(step.assigner.centers) if isinstance(step, Split) else len(after)
+        left = alive - before | after
+        if not before or before - alive or len(after) != parts or not left:
             raise DataError(
                 "config.json.rule.steps is damaged: a step changes a cluster that does not exist."
             )
-        alive = alive - before | after
+        alive = left
     if cut and cut.keys() != alive:
         raise DataError("config.json.rule.cut is damaged: it has other clusters than the model.")
     return made
@@ -284,7 +330,7 @@ def correct(model: Correctable, values: Array, inputs: Inputs | None = None) -> 
         cluster = shown.get(finest, finest)
         if values.ndim == 1:
             values[row] = cluster
-        else:
+        elif values[row].argmax() != cluster:  # else it is there anyway, as sure as it is
             values[row] *= SURE
             values[row, cluster] += 1 - SURE
     return values

@@ -19,9 +19,12 @@ A_RUN_OR_TABLE = "Folder of a run, or a table with clusters."
 ITS_CLUSTERS = "Column with the clusters, if {} is a table. Default: of the latest run."
 
 
-def compare(
+def compare(  # noqa: C901 - one branch for each option
     before: str = typer.Argument(..., metavar="RUN_A", help=A_RUN_OR_TABLE),
-    after: str = typer.Argument(..., metavar="RUN_B", help=A_RUN_OR_TABLE),
+    after: str | None = typer.Argument(None, metavar="RUN_B", help=A_RUN_OR_TABLE),
+    clusters: tuple[str, str] | None = option(
+        None, "Two clusters of RUN_A, in place of RUN_B: numbers or names."
+    ),
     out: Path | None = option(None, "Write an HTML page here, e.g. changes.html.", "--out -o"),
     id_column: str | None = option(
         None, "Column with row ids in both. Default: rows are matched by text."
@@ -38,20 +41,34 @@ def compare(
     no_texts: bool = switch("--no-texts", "Names and counts only, no examples."),
     as_json: bool = options.AS_JSON,
 ) -> None:
-    """Compare two clusterings.
+    """Compare two clusterings, or two clusters of a run.
 
     Clusters are matched by the rows that are in both, by id or by text. If the runs have different
     texts, each saved model predicts the clusters of the other run's texts.
+
+    With --clusters it prints how two clusters of one run differ: words with the texts that hold
+    them, values of columns and periods, typical texts of each, and texts between the two. A
+    difference "could be chance" if its 99% interval holds 0. If the run found its number of
+    clusters itself, they may be clusters that another cut shows.
 
     Examples:
 
         coterie compare october.clusters november.clusters --out changes.html
         coterie compare a.csv b.csv --a-column topic --b-column cluster --id-column ticket
+        coterie compare october.clusters --clusters 3 7
     """
     from coterie.comparison import compare as find
+    from coterie.comparison import compare_clusters
     from coterie.comparison.page import write_comparison
     from coterie.runs.outputs import check_output, is_comparison
 
+    if (after is None) == (clusters is None):
+        raise UsageError("name two runs, or one run and two of its `clusters`.")
+    if after is None or clusters is not None:
+        if any((out, id_column, text_column, a_column, b_column, by != "auto")):
+            raise UsageError("`clusters` goes with --no-texts and --json only.")
+        show_clusters(compare_clusters(before, *(clusters or ())), no_texts, as_json)
+        return
     if out is not None and out.suffix.lower() not in {".html", ".htm"}:
         raise UsageError(f"--out {out}: the page is HTML; give it a name that ends in .html.")
     if out is not None:
@@ -98,6 +115,41 @@ def show_comparison(found: Any) -> None:
         rest = sum(flow.count for flow in moved[FLOWS:])
         typer.echo(f"{rest:>7,}  in {len(moved) - FLOWS} smaller groups")
     show_lines(["", *found.sentences()])
+
+
+def show_clusters(found: Any, no_texts: bool, as_json: bool) -> None:
+    """Print how two clusters differ."""
+    from coterie.report.points import shorten, visible
+
+    found = found.without_texts() if no_texts else found
+    if as_json:
+        show_json(found.to_dict())
+        return
+    sides = found.a, found.b
+    show_lines([*found.sentences(), ""])
+
+    def show(title: str, values: Any) -> None:
+        rows = []
+        for v in values:
+            cells = [visible(shorten(v.value, 40)), f"{v.a:,}", f"{100 * v.share_a:.0f}%"]
+            cells += [f"{v.b:,}", f"{100 * v.share_b:.0f}%"]
+            rows.append([*cells, "could be chance" if v.chance else ""])
+        if rows:
+            heads = [visible(shorten(title, 40)), f"in {sides[0].id}", "", f"in {sides[1].id}"]
+            show_table("", [*heads, "", ""], rows, numbers=(1, 2, 3, 4))
+            typer.echo()
+
+    for side, other in (sides, sides[::-1]):
+        show(f"more in {side.id} than in {other.id}", side.words)
+    for column, values in {**found.columns, found.date_column: found.over_time}.items():
+        show(column or "", [value for value in values if not value.chance])
+    for side, other in (sides, sides[::-1]):
+        if side.typical:
+            lines = [f"  {shorten(text, 110)}" for text in side.typical]
+            show_lines([f"typical of {side.id} against {other.id}", *lines, ""])
+    if found.between:
+        lines = [f"  {t.margin:.2f}  {t.cluster:<4} {shorten(t.text, 98)}" for t in found.between]
+        show_lines(["between the two: lead of its own cluster, and which that is", *lines])
 
 
 def stability(

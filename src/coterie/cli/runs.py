@@ -9,7 +9,9 @@ from typing import Any
 
 import typer
 
+from coterie._files import atomic_path
 from coterie._progress import say
+from coterie._validation import check_choice
 from coterie.cli import options
 from coterie.cli.analyses import show_comparison
 from coterie.cli.options import option, switch
@@ -229,18 +231,18 @@ def update(
 
 def edit(
     run: Path = options.RUN,
-    file: Path | None = typer.Argument(
-        None, metavar="EDITS", help="YAML or JSON file with the edits."
+    edits: list[str] | None = typer.Argument(
+        None, metavar="EDITS", help="YAML or JSON file with the edits; or one edit, as words."
     ),
     undo: bool = switch("--undo", "Undo the last edits."),
     dry_run: bool = switch("--dry-run", "Check the edits and print what they do; write nothing."),
     no_cache: bool = options.NO_CACHE,
     as_json: bool = options.AS_JSON,
 ) -> None:
-    """Merge, split, rename, move and lock the clusters of a run.
+    """Merge, split, rename, delete and lock the clusters of a run; move texts.
 
     The table, the page and the model change together, or not at all if an edit is not possible. New
-    texts follow the edits, and later runs keep numbers, names and locks with --keep.
+    texts follow the edits; later runs with --keep repeat them, and keep numbers, names and locks.
 
     A file of edits, applied in order:
 
@@ -249,28 +251,33 @@ def edit(
         - split: {cluster: 4, into: 2}
         - rename: {2: "Refunds"}
         - move: {rows: [12, {contains: "gift card"}], to: 5}
+        - reassign: {rows: outliers, min_confidence: 0.3}
+        - delete: [6]
         - lock: [2, 5]
         - done: [2]
 
-    unlock and reopen take the last two back.
+    unlock and reopen take the last two back. delete moves each text of a cluster to its next best
+    one; reassign moves outliers to their nearest clusters.
 
     Examples:
 
         coterie edit tickets.clusters edits.yaml --dry-run
         coterie edit tickets.clusters edits.yaml
+        coterie edit tickets.clusters merge 3 7
+        coterie edit tickets.clusters reassign outliers
         coterie edit tickets.clusters --undo
     """
     from coterie.runs import Run
 
-    if undo == (file is not None):
-        raise UsageError("name a file of edits, or --undo the last ones: one of the two.")
+    if undo == bool(edits):
+        raise UsageError("name a file of edits or an edit, or --undo the last ones.")
     if undo:
         number = Run(run).undo()
         say(f"undone: change {number} of {run}")
         if as_json:
             show_json({"undone": number}, indent=None)
         return
-    found = Run(run).edit(file, dry_run=dry_run)
+    found = Run(run).edit(_as_edit(edits or []), dry_run=dry_run)
     if as_json:
         value = {"done": found.done, "clusters": found.clusters, "written": not dry_run}
         show_json({**value, "notes": found.notes})
@@ -280,6 +287,14 @@ def edit(
         say("nothing was written (--dry-run)")
     else:
         say(f"\npage  {run / 'report.html'}\nundo  coterie edit {run} --undo")
+
+
+def _as_edit(words: list[str]) -> str:
+    """The name of a file, or an edit as a file has it: ``merge 3 7`` is ``merge: [3, 7]``."""
+    if len(words) == 1 or ":" in words[0]:
+        return " ".join(words)
+    kind, *values = words
+    return f"{kind}: {values[0]}" if len(values) == 1 else f"{kind}: [{', '.join(values)}]"
 
 
 def cut(
@@ -312,23 +327,60 @@ def cut(
     say(f"undo   coterie edit {run} --undo")
 
 
+FIGURES = ("map", "sizes", "over-time", "tree", "number")
+DRAWN = (".pdf", ".svg", ".png")
+
+
 def report(
     folder: Path = options.RUN,
     no_texts: bool = switch("--no-texts", "Write words and counts only: report-no-texts.html."),
+    figure: str | None = option(
+        None, f"Draw a figure instead: {', '.join(FIGURES)}. Needs coterie[plots]."
+    ),
+    level: str | None = option(
+        None, "Clusters of the figure: a number, or broad, medium or fine. Default: as shown."
+    ),
+    out: Path | None = option(
+        None, "File to write. Default: in the run's folder; of a figure, e.g. map.pdf.", "--out -o"
+    ),
 ) -> None:
-    """Write the page of a run again.
+    """Write the page of a run again, or a figure of it.
 
-    For instance report.html with a newer version.
+    For instance report.html with a newer version, or the map as PDF, SVG or PNG.
+
+    Examples:
+
+        coterie report tickets.clusters
+        coterie report tickets.clusters --figure map --out map.pdf
+        coterie report tickets.clusters --figure tree --level fine --out tree.svg
     """
     from coterie.runs import open_run
+    from coterie.runs.outputs import check_output
 
-    typer.echo(str(open_run(folder).report(texts=not no_texts)))
+    run = open_run(folder)
+    if figure is None:
+        typer.echo(str(run.report(out, texts=not no_texts)))
+        return
+    draw = getattr(run, f"plot_{check_choice('figure', figure, FIGURES).replace('-', '_')}")
+    out = Path(f"{figure}.pdf") if out is None else out
+    if out.suffix.lower() not in DRAWN:
+        raise UsageError(f"`out={str(out)!r}`: give a name that ends in {', '.join(DRAWN)}.")
+    if figure == "number" and level is not None:
+        raise UsageError("`level`: the figure of numbers shows all of them; leave it out.")
+    check_output(out, [], wrote=lambda path: b"atplotlib" in path.read_bytes())
+    drawn = draw() if level is None else draw(level=level)
+    with atomic_path(out) as path:
+        drawn.savefig(path, format=out.suffix[1:].lower(), dpi=200)
+    typer.echo(str(out))
 
 
 def export(
     folder: Path = options.RUN,
     to: str = option("xlsx", "xlsx, parquet, jsonl, tsv, csv; several with commas."),
     no_texts: bool = options.NO_TEXTS,
+    shares: int | None = option(
+        None, "Add the shares of so many clusters to each row; needs --out.", min=2
+    ),
     out: Path | None = option(None, "Folder to write. Default: the run's folder.", "--out -o"),
 ) -> None:
     """Write the tables of a run for Excel and other programs.
@@ -338,14 +390,19 @@ def export(
     --no-texts the files are called assignments-no-texts and have row numbers instead of your
     columns, except the column of --id-column.
 
+    --shares 3 adds the three most probable clusters of each row, for texts with several themes:
+    share of its own cluster, then cluster_2, name_2, share_2, cluster_3 and so on. Shares are
+    probabilities; those below 0.01 are left out.
+
     Examples:
 
         coterie export tickets.clusters --to xlsx
+        coterie export tickets.clusters --to csv --shares 3 --out themes
         coterie export tickets.clusters --to xlsx,parquet --no-texts --out for-the-boss
     """
     from coterie.exports import export_run
 
-    done = export_run(folder, read_formats(to, "to"), texts=not no_texts, out=out)
+    done = export_run(folder, read_formats(to, "to"), texts=not no_texts, shares=shares, out=out)
     for note in done.notes:
         say(note)
     for file in done.files:

@@ -1,15 +1,20 @@
-"""Two clusterings side by side: what was kept, split, merged, born or died, and who moved."""
+"""Two clusterings side by side, and two clusters of one: what is kept, moved or different."""
 
+from coterie.comparison.clusters import ClusterComparison, Compared, Contrast, compare_clusters
 from coterie.comparison.compare import compare, jaccard, links, partners, statuses
 from coterie.comparison.result import Change, Comparison, Flow
 from coterie.comparison.side import Side, make_side, read_run_side, read_table_side
 
 __all__ = [
     "Change",
+    "ClusterComparison",
+    "Compared",
     "Comparison",
+    "Contrast",
     "Flow",
     "Side",
     "compare",
+    "compare_clusters",
     "jaccard",
     "links",
     "make_side",

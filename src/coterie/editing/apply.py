@@ -5,7 +5,8 @@ Edits work on a copy of the rows and names, so that nothing is written before al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -17,7 +18,7 @@ from coterie._random import derive_seed
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import whole_number
 from coterie.base.confidence import calibrate
-from coterie.base.edited import Merge, Split, Step, fingerprint
+from coterie.base.edited import Delete, EditedAssigner, Merge, Split, Step, edited, fingerprint
 from coterie.blocks.assign import CenterAssigner
 from coterie.blocks.kmeans import KMeans
 from coterie.clustering import Clustering
@@ -60,6 +61,16 @@ class Draft:
     steps: list[Step] = field(default_factory=list)
     done: list[str] = field(default_factory=list)  # what was done, in sentences
     notes: list[str] = field(default_factory=list)  # what else that changed, in sentences
+    # Clusters that a person has merged, groups of parts that a person has split, and names of
+    # deleted ones: for later runs that keep this one
+    merged: set[int] = field(default_factory=set)
+    parted: list[list[int]] = field(default_factory=list)
+    deleted: dict[int, str] = field(default_factory=dict)
+    # Gives the assigner of the model before the edits; asked only if an edit needs it
+    get_assigner: Callable[[], EditedAssigner] | None = None
+    # (n,): confidence and outlier score of each row before the edits
+    confidence: Floats = field(default_factory=lambda: np.zeros(0))
+    scores: Floats = field(default_factory=lambda: np.zeros(0))
     seed: int = 0
     moved: bool = False  # whether a row is in another cluster, or bound to one, than before
 
@@ -74,6 +85,10 @@ class Draft:
         cut = {} if run.tree is None else run.tree.cut()
         led_to = run.config.get("corrections", {})
         known = run.clusters if run.tree is None else run.tree.nodes.values()
+        confidence, scores = (
+            run.table[run.own[name]].fill_null(0).to_numpy() if name in run.own else np.zeros(0)
+            for name in ("confidence", "outlier_score")
+        )
         return cls(
             texts=run.texts,
             labels=run.nearest.copy(),
@@ -85,11 +100,17 @@ class Draft:
             locked=set(earlier.get("locked", [])),
             named=set(earlier.get("named", [])),
             finished=set(earlier.get("done", [])),
+            merged=set(earlier.get("merged", [])),
+            parted=[list(parts) for parts in earlier.get("split", [])],
+            deleted={int(i): name for i, name in earlier.get("deleted", {}).items()},
             described={c.id for c in known if c.description or c.quotes},
             corrections={mark: cut.get(finest, finest) for mark, finest in led_to.items()},
             tree=run.tree,
             finest=run.finest.copy(),
             led_to=led_to,
+            get_assigner=lambda: edited(run.model.assigner_, run.model.n_clusters_),
+            confidence=confidence,
+            scores=scores,
             seed=run.seed,
         )
 
@@ -101,6 +122,9 @@ class Draft:
             "named": sorted(self.named),
             "done": sorted(self.finished),
             "next_id": self.next_id,
+            **({"merged": sorted(self.merged)} if self.merged else {}),
+            **({"split": self.parted} if self.parted else {}),
+            **({"deleted": {str(i): n for i, n in self.deleted.items()}} if self.deleted else {}),
         }
 
     @property
@@ -117,6 +141,13 @@ class Draft:
         """A number that is not used any more, and never again."""
         del self.names[cluster]
         self.named.discard(cluster)
+        self.unmark({cluster})
+
+    def unmark(self, gone: Collection[int]) -> None:
+        """Merged clusters, and parts of splits, that are none any more; nor is a part alone."""
+        self.merged.difference_update(gone)
+        groups = [[part for part in group if part not in gone] for group in self.parted]
+        self.parted = [group for group in groups if len(group) > 1]
 
     def given_names(self) -> dict[int, str | None]:
         """Names of clusters that are shown, and those that a person gave to others."""
@@ -148,12 +179,18 @@ class Draft:
         self.moved = True
 
     def follow_corrections(self, clusters: set[int]) -> None:
-        """Take corrections that lead to these clusters to where their texts are now."""
+        """Take corrections that lead to these clusters to where their texts are now.
+
+        That of a text which the run does not hold is dropped, if its cluster is gone.
+        """
         rows = np.flatnonzero(self.labels >= 0)
         now = {fingerprint(self.texts[row]): int(self.labels[row]) for row in rows}
-        for mark, cluster in self.corrections.items():
+        cut = {} if self.tree is None else self.tree.cut()
+        for mark, cluster in [*self.corrections.items()]:
             if cluster in clusters:
-                self.corrections[mark] = now.get(mark, cluster)
+                del self.corrections[mark]
+                to = now.get(mark, cut.get(self.led_to.get(mark, -1), cluster))
+                self.corrections |= {mark: to} if to in self.names else {}
 
     def open_finest(self, cluster: int) -> list[int]:
         """The finest clusters inside a cluster of a merge tree that are in no locked part of it."""
@@ -161,6 +198,12 @@ class Draft:
         parts = self.locked.intersection(self.tree.nodes_in(cluster)) - {cluster}
         locked = {leaf for part in parts for leaf in self.tree.below(part)}
         return [leaf for leaf in self.tree.below(cluster) if leaf not in locked]
+
+    def locked_finest(self) -> list[int]:
+        """The finest clusters inside locked ones, shown or not."""
+        if self.tree is None:
+            return sorted(self.locked)
+        return [leaf for locked in self.locked for leaf in self.tree.below(locked)]
 
     def nearest_finest(self, rows: Ints, cluster: int) -> Ints:
         """The finest cluster inside a cluster whose mean is nearest to each of these rows."""
@@ -287,6 +330,8 @@ def _merge(edit: Edit, draft: Draft) -> None:
     draft.renew(touched)
     for cluster in others:
         draft.retire(cluster)
+    draft.unmark(touched)
+    draft.merged.add(into)
     if edit.names:
         _check_free(edit, draft, edit.names[0], into)
     draft.rename(into, edit.names[0] if edit.names else None)
@@ -330,6 +375,8 @@ def _open(edit: Edit, draft: Draft, tree: Tree, cluster: int) -> bool:
     for part, name in zip(parts, edit.names, strict=False):
         draft.rename(part, name)
     draft.follow_corrections({cluster})
+    draft.unmark({cluster})
+    draft.parted.append(parts)
     draft.moved = True
     sizes = ", ".join(f"{i}: {draft.size(i):,}" for i in parts)
     draft.done.append(f"split {said} into {edit.into} parts ({sizes} rows)")
@@ -364,7 +411,7 @@ def _split_by_kmeans(edit: Edit, draft: Draft, cluster: int) -> None:
         _check_free(edit, draft, wanted, cluster, edit.names[:i])
     said = draft.shown(cluster)
     draft.renew(edit.clusters if draft.tree is None else gone)
-    step = Split(cluster, ids, _sure(found.centers[order], vectors, seed))
+    step = Split(cluster, ids, parts_assigner(found.centers[order], vectors, seed))
     rows = np.flatnonzero(draft.labels == cluster)
     draft.labels[rows] = np.array(ids)[
         step.assigner.logits(draft.get_vectors()[rows]).argmax(axis=1)
@@ -378,6 +425,10 @@ def _split_by_kmeans(edit: Edit, draft: Draft, cluster: int) -> None:
     for part, name in zip(ids, edit.names or [None] * edit.into, strict=True):
         draft.rename(part, name)
     draft.follow_corrections({cluster})
+    draft.merged.discard(cluster)
+    if draft.tree is not None:
+        draft.unmark({cluster})
+    draft.parted.append(list(ids))
     draft.next_id = next(free)
     draft.steps.append(step)
     draft.moved = True
@@ -398,7 +449,7 @@ def prune(tree: Tree, finest: Ints, outliers: Bools) -> tuple[Tree, list[Step]]:
     return tree, [Merge(clusters, into) for clusters, into in found]
 
 
-def _sure(centers: Floats, vectors: Floats, seed: int) -> CenterAssigner:
+def parts_assigner(centers: Floats, vectors: Floats, seed: int) -> CenterAssigner:
     """The assigner of the parts, as sure of itself as two halves of the texts agree."""
     parts = calibrate(CenterAssigner(centers), vectors, seed, torch.device("cpu"))
     assert isinstance(parts, CenterAssigner)
@@ -447,6 +498,75 @@ def _move(edit: Edit, draft: Draft) -> None:
     draft.done.append(f"moved {counted(len(leaving), 'row')} to {draft.shown(to)}")
 
 
+def _reassign(edit: Edit, draft: Draft) -> None:
+    """Outliers join their nearest clusters, in later predictions, too; locked ones take none."""
+    if not draft.outliers.any():
+        raise DataError(f"{edit.where}: no text is an outlier; leave the edit out.")
+    taken = draft.outliers & (draft.confidence >= edit.min_confidence)
+    taken &= draft.scores <= edit.max_score
+    finest = draft.labels if draft.tree is None else draft.finest
+    rows = np.flatnonzero(taken & ~np.isin(finest, draft.locked_finest()))
+    if not len(rows):
+        raise DataError(
+            f"{edit.where}: no outlier is as near to a cluster that is not locked; give a lower "
+            "'min_confidence' or a higher 'max_score'."
+        )
+    clusters = np.unique(draft.labels[rows])
+    for cluster in clusters.tolist():
+        draft.correct(rows[draft.labels[rows] == cluster], cluster)
+    draft.done.append(
+        f"reassigned {counted(len(rows), 'outlier')} to {counted(len(clusters), 'cluster')}; "
+        f"{draft.outliers.sum():,} left"
+    )
+
+
+def _delete(edit: Edit, draft: Draft) -> None:
+    """The rows of clusters go to their next best ones; the numbers are retired."""
+    for cluster in edit.clusters:
+        _delete_one(edit, draft, cluster)
+
+
+def _delete_one(edit: Edit, draft: Draft, cluster: int) -> None:
+    gone, tree = {cluster}, draft.tree
+    if tree is not None:
+        gone |= {i for i in tree.nodes_in(cluster)}
+        _refuse_locked(edit, draft, (i for i in draft.locked if cluster in tree.nodes_in(i)))
+    _refuse_locked(edit, draft, gone)
+    blocked = draft.locked_finest()
+    if not {*draft.names} - {cluster} - draft.locked:
+        raise DataError(
+            f"{edit.where}: there is no other cluster that could take the rows of {cluster}; "
+            "unlock one, or leave the edit out."
+        )
+    said, rows = draft.shown(cluster), np.flatnonzero(draft.labels == cluster)
+    draft.renew(gone)
+    draft.deleted[cluster] = draft.names[cluster] or ""
+    draft.retire(cluster)
+    draft.unmark(gone)
+    draft.corrections = {m: c for m, c in draft.corrections.items() if c != cluster}
+    if tree is not None:
+        if cluster not in tree.leaves:
+            draft.steps.append(Merge(tuple(tree.below(cluster)), cluster))
+        draft.tree = tree.joined([cluster]).without([cluster])[0]
+    draft.steps.append(Delete(cluster))
+    assert draft.get_assigner is not None
+    assigner = draft.get_assigner().then(*draft.steps)
+    logits = assigner.finest_logits(draft.get_vectors()[rows])
+    best = logits.argmax(axis=1)
+    logits[:, blocked] = -np.inf
+    finest = np.where(draft.outliers[rows], best, logits.argmax(axis=1))
+    draft.labels[rows] = finest
+    if draft.tree is not None:
+        cut = draft.tree.cut()
+        draft.finest[rows], draft.labels[rows] = finest, [cut[leaf] for leaf in finest.tolist()]
+    for row in rows[finest != best].tolist():  # those that a locked cluster would have taken
+        draft.correct(np.array([row]), int(draft.labels[row]))
+    draft.moved = True
+    inside = draft.labels[rows[~draft.outliers[rows]]].tolist()
+    to = ", ".join(f"{count:,} to {draft.shown(i)}" for i, count in Counter(inside).most_common())
+    draft.done.append(f"deleted {said}: rows go {to}")
+
+
 # Edits that mark clusters: which of the draft's sets they change, whether they take the mark
 # away, and the sentence about it
 _MARKS = {
@@ -475,6 +595,8 @@ _EDITS = {
     "split": _split,
     "rename": _rename,
     "move": _move,
+    "reassign": _reassign,
+    "delete": _delete,
     **dict.fromkeys(_MARKS, _mark),
 }
 

@@ -79,7 +79,7 @@ def edit(
     dry_run: bool = False,
     version: str | None = None,
 ) -> Any:
-    """Merge, split, rename, move, lock or mark as done the clusters of a run or a fitted model.
+    """Merge, split, rename, delete, lock or mark as done clusters of a run or a model; move texts.
 
     All edits are checked before anything changes. Numbers are stable: a merge keeps the number of
     the first cluster named, the largest part of a split keeps its number, and a number that is
@@ -200,6 +200,7 @@ def _edit_model(model: TextClusterer, wanted: Sequence[Edit], texts: Any) -> Tex
         names={i: None for i in assigner.clusters},
         next_id=assigner.width,
         corrections=dict(model.corrections_),
+        get_assigner=lambda: assigner,
         seed=model.seed_,
     )
     apply_edits(wanted, draft)
@@ -364,7 +365,7 @@ def edited_limit(limit: OutlierLimit | None, steps: Sequence[Step]) -> OutlierLi
         if isinstance(step, Merge):
             kept = {c: value for c, value in kept.items() if c not in step.clusters}
         elif step.cluster in kept:
-            kept |= dict.fromkeys(step.into, kept[step.cluster])
+            kept |= dict.fromkeys(step.after, kept[step.cluster])
     return replace(limit, kept=kept)
 
 

@@ -1,15 +1,18 @@
-"""What a later run takes over from an earlier one: numbers, names, corrections and locks.
+"""What a later run takes over from an earlier one: numbers, names, corrections, locks and edits.
 
 Every text of the new data has a cluster in the earlier run: the one in its table if the text is
 there, else the one its model predicts. New clusters are matched with earlier ones by the rules of
 :mod:`coterie.comparison.compare`; partners keep number and name, other clusters get numbers that
 were never used. Texts of locked clusters stay in them, whatever the new clustering says. A
-description by a language model is kept where the texts of the cluster are nearly the same.
+description by a language model is kept where the texts of the cluster are nearly the same. Merges,
+splits and deletions by hand are done again where their parts are found, see
+:mod:`coterie.editing.repeat`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,16 +20,19 @@ from typing import Any
 import numpy as np
 
 from coterie._folders import one_state
-from coterie._types import Ints
+from coterie._types import Bools, Ints
 from coterie.base import TextClusterer
-from coterie.base.edited import EditedAssigner, Merge, fingerprint
+from coterie.base.edited import Delete, EditedAssigner, Merge, edited, fingerprint
 from coterie.clustering import read
 from coterie.comparison import jaccard, links, partners
 from coterie.description import Cluster
 from coterie.editing.apply import Draft
 from coterie.editing.edit import is_quoted
+from coterie.editing.repeat import Repeated, delete_again, deleted_texts
 from coterie.errors import CoterieError, DataError
 from coterie.run_files import given_numbers
+
+logger = logging.getLogger(__name__)
 
 SAME_TEXTS = (
     0.9  # Jaccard index of the texts of a cluster before and now that keeps its description
@@ -52,6 +58,8 @@ class EarlierRun:
     topics: dict[int, Any] | None = None
     # Earlier clusters with a description or quotes by a language model; then those that keep them
     described: dict[int, Cluster] = field(default_factory=dict)
+    # Texts of the new data that would be in clusters which a person has deleted
+    deleted: dict[int, Bools] = field(default_factory=dict)
     # What was kept, for the manifest; see coterie.summary
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -105,17 +113,28 @@ def _read_earlier(folder: Path, texts: Sequence[str]) -> EarlierRun:
         given = dict(zip(guidance["given"], given_numbers(guidance), strict=True))
     predicted = int((before >= 0).sum()) - known
     described = {c.id: c for c in run.clusters if c.description or c.quotes}
-    return EarlierRun(folder, draft, before, known, predicted, given, described=described)
+    found = EarlierRun(folder, draft, before, known, predicted, given, described=described)
+    if draft.deleted:
+        try:
+            vectors = np.asarray(run.model.transform(list(texts)))
+            assigner = edited(run.model.assigner_, run.model.n_clusters_)
+            found.deleted = deleted_texts(assigner, vectors)
+        except (CoterieError, OSError) as error:
+            logger.info("what was deleted by hand is not known without the model: %s", error)
+    return found
 
 
-def keep(model: TextClusterer, earlier: EarlierRun, texts: Sequence[str]) -> None:
+def keep(  # noqa: PLR0915 - one thing after another is taken over
+    model: TextClusterer, earlier: EarlierRun, texts: Sequence[str]
+) -> None:
     """Give the clusters of a fitted model the numbers they had, and texts their locked places.
 
     Labels and assigner of the model change; the draft of ``earlier`` becomes that of the new run.
     """
     draft, k = earlier.draft, model.n_clusters_
     old = sorted(draft.names)
-    mates = _mates(old, earlier.before, np.asarray(model.labels_), k)
+    gone, columns = delete_again(model, earlier.deleted, len(model.classes_))
+    mates = _mates(old, earlier.before, columns, k)
     for column, name in enumerate(model.classes_):
         number = (earlier.given or {}).get(name)
         if number in draft.names:  # a given class stays what it was, whatever texts it has now
@@ -129,17 +148,30 @@ def keep(model: TextClusterer, earlier: EarlierRun, texts: Sequence[str]) -> Non
     earlier.numbers = place[: len(model.classes_)]
     for number, name in zip(earlier.numbers, model.classes_, strict=True):
         draft.names.setdefault(number, name)
-    labels = np.append(np.array(place), -1)[model.labels_]
+    labels = np.append(np.array(place), -1)[columns]
+    again = _repeat(model, earlier, gone, place, mates, labels)
+    left = EditedAssigner(model.assigner_, tuple(place), tuple(again.steps)).leaves
+    told = {
+        "more": len(left) - len(place),
+        "done": [
+            *(f"merged others into {draft.shown(i)}" for i in again.merged),
+            *(f"split off {draft.shown(i)}" for i in again.split),
+            *(f"deleted {i} ({draft.deleted.get(i, '')})" for i in gone.values()),
+        ],
+        "left": [draft.shown(i) for i in again.lost],
+    }
     present = [fingerprint(text) if text else "" for text in texts]
     found = {draft.corrections[mark] for mark in present if mark in draft.corrections}
-    beside = sorted((found & draft.locked) - set(place))
-    alive = {*place, *beside}
+    beside = sorted((found & draft.locked) - set(left))
+    alive = {*left, *beside}
     lost = [draft.shown(cluster) for cluster in sorted(draft.locked - alive)]
-    own = {mark: place[column] for mark, column in model.corrections_.items()}  # of links
+    own = {present[row]: int(labels[row]) for row in model.corrected_rows_}  # of links
     draft.corrections = own | {m: c for m, c in draft.corrections.items() if c in alive}
     draft.names = {c: n for c, n in draft.names.items() if c in alive}
     draft.locked &= alive
     draft.named &= alive
+    draft.unmark({*draft.merged, *(part for group in draft.parted for part in group)} - alive)
+    draft.deleted = again.deleted
     rows = {i: draft.corrections[m] for i, m in enumerate(present) if m in draft.corrections}
     takers = {c: _largest_taker(c, labels, rows) for c in alive}
     labels[list(rows)] = list(rows.values())
@@ -148,7 +180,8 @@ def keep(model: TextClusterer, earlier: EarlierRun, texts: Sequence[str]) -> Non
         for c in sorted(alive)
         if not (labels == c).any() and takers[c] >= 0
     ]
-    model.assigner_ = EditedAssigner(model.assigner_, tuple(place), tuple(emptied), tuple(beside))
+    steps = (*again.steps, *emptied)
+    model.assigner_ = EditedAssigner(model.assigner_, tuple(place), steps, tuple(beside))
     model.labels_, model.n_clusters_ = labels, len(model.assigner_.clusters)
     model.corrections_, model.corrected_rows_ = draft.corrections, rows
     topics = getattr(model, "topics_", None)
@@ -166,7 +199,28 @@ def keep(model: TextClusterer, earlier: EarlierRun, texts: Sequence[str]) -> Non
         "fitted": k,
         "emptied": len(emptied),
         "beside": len(beside),
+        **({"again": told} if told["done"] or told["left"] else {}),
     }
+
+
+def _repeat(
+    model: TextClusterer,
+    earlier: EarlierRun,
+    gone: Mapping[int, int],
+    place: Sequence[int],
+    mates: Mapping[int, int],
+    labels: Ints,
+) -> Repeated:
+    """Deletions, merges and splits of the earlier run, done again; ``labels`` change."""
+    draft, before = earlier.draft, earlier.before
+    again = Repeated([Delete(place[column]) for column in gone])
+    again.deleted = {place[column]: draft.deleted.get(old, "") for column, old in gone.items()}
+    given = len(model.classes_)
+    free = [n for c, n in enumerate(place) if c >= given and c not in mates and c not in gone]
+    again.merge(sorted(draft.merged & draft.names.keys()), free, before, labels)
+    shown = [[part for part in group if part in draft.names] for group in draft.parted]
+    again.part([group for group in shown if len(group) > 1], free, before, labels, model)
+    return again
 
 
 def _mates(old: Sequence[int], before: Ints, labels: Ints, k: int) -> dict[int, int]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coterie._validation import did_you_mean, whole_number
+from coterie._validation import did_you_mean, share_of, whole_number
 from coterie.corpus.corpus import clean_name as visible
 from coterie.errors import DataError, UsageError
 
@@ -23,11 +23,14 @@ YAML_EVENTS = 200_000  # values, lists and mappings
 KINDS = ("str", "int", "float", "bool", "null", "seq", "map", "timestamp", "merge", "value")
 PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in KINDS}
 NAME_LENGTH = 100  # characters
+FILES = {".yaml", ".yml", ".json"}
 EXAMPLES = {
     "merge": "merge: [3, 7]",
     "split": "split: {cluster: 4, into: 2}",
     "rename": 'rename: {2: "Refunds"}',
     "move": 'move: {rows: [12, {contains: "late"}], to: 5}',
+    "reassign": "reassign: outliers",
+    "delete": "delete: [4]",
     "lock": "lock: [2, 5]",
     "unlock": "unlock: [2]",
     "done": "done: [2, 5]",
@@ -38,6 +41,7 @@ KEYS = {
     "merge": ("clusters", "name"),
     "split": ("cluster", "into", "names"),
     "move": ("rows", "to"),
+    "reassign": ("rows", "min_confidence", "max_score"),
 }
 
 
@@ -52,6 +56,9 @@ class Edit:
     names: tuple[str, ...] = ()
     into: int = 0  # parts of a split
     rows: tuple[Any, ...] = ()  # what to move: numbers, ids or mappings
+    # Of "reassign": outliers with less confidence, or a higher score, stay
+    min_confidence: float = 0.0
+    max_score: float = 1.0
 
     def to_dict(self) -> dict[str, Any]:
         """The edit as a file would have it; reading that gives the edit back."""
@@ -65,12 +72,17 @@ class Edit:
             return {"rename": {str(c): n for c, n in zip(self.clusters, self.names, strict=True)}}
         if self.kind == "move":
             return {"move": {"rows": list(self.rows), "to": self.clusters[0]}}
+        if self.kind == "reassign":
+            limits = {"min_confidence": self.min_confidence, "max_score": self.max_score}
+            return {"reassign": {"rows": "outliers", **limits}}
         return {self.kind: list(self.clusters)}
 
 
 def read_edits(source: object) -> list[Edit]:
-    """Edits from a YAML or JSON file, or from the same as Python values."""
-    if isinstance(source, (str, Path)):
+    """Edits from a YAML or JSON file, from YAML in a string, or from the same as Python values."""
+    if isinstance(source, str) and ":" in source and Path(source).suffix.lower() not in FILES:
+        name, entries = "edits", read_yaml(source, "edits")
+    elif isinstance(source, (str, Path)):
         name, entries = str(source), read_entries(Path(source))
     else:
         if isinstance(source, Mapping):
@@ -95,7 +107,7 @@ def read_edits(source: object) -> list[Edit]:
 def read_entries(path: Path) -> list[tuple[int, Any]]:
     """The entries of a YAML or JSON list, or of a mapping one by one, with their lines or 0."""
     suffix = path.suffix.lower()
-    if suffix not in {".yaml", ".yml", ".json"}:
+    if suffix not in FILES:
         raise UsageError(f"{path}: expected a .yaml or .json file.")
     text = _read_text(path)
     if suffix != ".json":
@@ -173,6 +185,13 @@ def _make(kind: str, where: str, told: Mapping[str, Any]) -> Edit:
             raise ValueError(f"'into' is 2 or more, and 'names' a list of so many; got {into}.")
         cluster, called = _numbers([told.get("cluster")]), tuple(map(clean_name, parts))
         return Edit(kind, where, cluster, called, into=into)
+    if kind == "reassign":
+        if _listed(told.get("rows")) != ["outliers"]:
+            raise ValueError("Only outliers are reassigned.")
+        least, most = share_of(told.get("min_confidence", 0)), share_of(told.get("max_score", 1))
+        if not (0 <= least <= 1 and 0 <= most <= 1):
+            raise ValueError("'min_confidence' and 'max_score' are from 0 to 1.")
+        return Edit(kind, where, (), min_confidence=least, max_score=most)
     clusters = _numbers(_listed(told["clusters"]))
     if kind == "merge" and len(clusters) < 2:
         raise ValueError("Name at least two clusters.")
