@@ -17,7 +17,7 @@ from PIL import Image
 
 HERE = Path(__file__).parent
 LARGEST = 200_000  # bytes of a picture
-SHOTS = {"page-wide": "1280,1230", "page-phone": "500,1660"}  # name: window
+SHOTS = {"page-wide": "1280,1360", "page-phone": "500,1660"}  # name: window
 
 
 def take(page: Path, window: str) -> Image.Image:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from coterie.description import Cluster
+from coterie.overview import make_overview
 from coterie.report import Points, ReportData, without_texts, write_report
 
 HOSTILE = [
@@ -26,7 +26,7 @@ HOSTILE = [
 # Five points: one in each corner and one in the middle, where no other is near.
 X, Y = [0, 10_000, 0, 10_000, 5_000], [0, 0, 10_000, 10_000, 5_000]
 TEXTS = ["north west refund", "north east parcel", "south west refund", "south east", "dead centre"]
-PAD = 28  # pixels between the outermost points and the edge
+PAD = 36  # pixels between the outermost points and the edge
 
 
 def clusters(names: list[str]) -> list[Cluster]:
@@ -105,23 +105,15 @@ def test_a_click_selects_the_cluster(opened: Callable[..., Any]) -> None:
     check_quiet(page)
 
 
-def test_choosing_a_cluster_opens_its_theme_and_the_map_shows_themes(
+def test_choosing_a_cluster_opens_its_theme(
     opened: Callable[..., Any],
 ) -> None:
     plain = data()
     themes = [Cluster(0, "Letters", 2, 0.4, [], []), Cluster(1, "Accounts", 3, 0.6, [], [])]
     own = [replace(c, parent=1 - c.id, parent_name=themes[1 - c.id].name) for c in plain.clusters]
-    columns = {**plain.points.columns, "broad theme": ["Accounts", "Letters"] * 2 + ["Accounts"]}
-    report = replace(
-        plain, clusters=own, levels=[themes], themes=True,
-        points=replace(plain.points, columns=columns),
-    )  # fmt: skip
-    page = opened(report)
+    page = opened(replace(plain, clusters=own, levels=[themes], themes=True))
     unfolded = "[...document.querySelectorAll('.themes details[open] .theme')]"
     assert page.evaluate(f"{unfolded}.map(x => x.textContent)") == []
-    assert (
-        page.evaluate("document.getElementById('color').selectedOptions[0].text") == "broad theme"
-    )
     legend = "[...document.querySelectorAll('#legend span')].map(x => x.textContent)"
     assert page.evaluate(legend) == ["Money", "Post"]  # each theme holds one cluster only
     page.mouse.click(*corner(page, X[1], Y[1]))
@@ -146,33 +138,18 @@ def test_the_levels_are_a_tree_beside_the_map(opened: Callable[..., Any]) -> Non
     assert page.text("#legend-title") == "Clusters by theme"
     shown = (
         "[...document.querySelectorAll('#legend li > button, #legend summary button')]"
-        ".filter(b => b.chooses && b.checkVisibility())"
+        ".filter(b => b.group !== undefined && b.checkVisibility())"
         ".map(b => b.querySelector('span').textContent)"
     )
     # A theme of one cluster is that cluster.
     assert page.evaluate(shown) == ["Letters", "Money"]
     page.evaluate("document.querySelector('#legend summary button').click()")
     assert sorted(found(page)) == ["dead centre", "north east parcel", "south east"]
-    assert page.text("#focus-title") == "3 texts in the theme “Letters” of 2 clusters"
+    assert page.text("#focus-title") == "3 texts in the theme “Letters”, the surest first"
     assert page.evaluate("document.querySelectorAll('#legend [aria-pressed=true]').length") == 1
     page.mouse.click(*corner(page, X[4], Y[4]))  # the tree opens where the chosen cluster is
     assert found(page) == ["dead centre"]
     assert page.evaluate(shown) == ["Letters", "Post", "Parcels", "Money"]
-    check_quiet(page)
-
-
-def names_on_the_map(page: Any) -> set[str]:
-    """The names that the map shows now, from its picture as SVG."""
-    content = saved(page, "svg")[1]
-    return set(re.findall(r"<text [^>]*>([^<]*)</text>", content))
-
-
-def test_names_of_themes_give_way_to_those_of_clusters(opened: Callable[..., Any]) -> None:
-    page = opened(nested())
-    assert names_on_the_map(page) == {"Letters", "Money"}
-    for _ in range(3):
-        page.evaluate("document.getElementById('zoom-in').click()")
-    assert "Parcels" in names_on_the_map(page) and "Letters" not in names_on_the_map(page)
     check_quiet(page)
 
 
@@ -182,7 +159,9 @@ def test_search_finds(opened: Callable[..., Any]) -> None:
     page.keyboard.insert_text("REFUND")
     page.until(lambda: found(page))
     assert found(page) == ["north west refund", "south west refund"]
-    assert page.text("#focus-title") == "2 texts contain “refund”"
+    marked = "[...document.querySelectorAll('#found mark')].map(x => x.textContent)"
+    assert page.evaluate(marked) == ["refund", "refund"]
+    assert page.text("#focus-title") == "2 texts containing “refund”"
     page.keyboard.insert_text(" and nothing")
     page.until(lambda: not found(page))
     assert found(page) == [] and page.text("#focus-title").startswith("0 texts")
@@ -258,7 +237,7 @@ def test_colours_by_column_and_by_confidence(opened: Callable[..., Any]) -> None
     assert found(page) == ["south west refund", "south east"]
     page.evaluate(f"{choose}('confidence')")
     assert "unsure" in page.text("#legend")
-    assert page.evaluate("document.getElementById('focus').hidden")
+    assert found(page) == ["south west refund", "south east"]  # a value is a filter, which stays
     check_quiet(page)
 
 
@@ -287,7 +266,8 @@ def test_hostile_texts_are_inert(visit: Callable[..., Any], tmp_path: Path, scri
     )  # fmt: skip
     cluster = Cluster(0, HOSTILE[0], n, 1.0, [(HOSTILE[1], 1.0)], HOSTILE, [[HOSTILE[2]]])
     report = ReportData(HOSTILE[0], HOSTILE, [cluster], HOSTILE, {HOSTILE[1]: HOSTILE[0]},
-                        next_steps=HOSTILE, points=points)  # fmt: skip
+                        overview=make_overview({"encoder": {"warnings": HOSTILE}}, [cluster]),
+                        made=HOSTILE, points=points)  # fmt: skip
     write_report(tmp_path / "page.html", replace(report))
     page = visit(tmp_path / "page.html", java_script_enabled=script)
     if script:
@@ -364,6 +344,7 @@ def seen_at(page: Any, x: float, y: float) -> tuple[list[float], int]:
 def test_very_many_marks_are_drawn(opened: Callable[..., Any], painter: str) -> None:
     """The two painters show the same: blue marks in the west, orange ones in the east."""
     page = opened(many(10_000, 10_000), before=NO_GL if painter == "2d" else "")
+    page.uncheck("#shade")
     page.drawn()
     assert page.evaluate(STATE)["painter"] == painter
     (west, filled), (east, _) = seen_at(page, 2_000, 5_000), seen_at(page, 8_000, 5_000)
@@ -389,13 +370,13 @@ def test_a_sample_is_shown_with_the_density_of_all(opened: Callable[..., Any]) -
     assert "Map of 6,000 of 100,000 texts" in page.text("#map-title")
     assert "random sample" in page.text("#map .hint")
     assert "density of all 100,000 texts" in page.text("#map .hint")
-    assert page.evaluate("document.getElementById('shade').checked")
+    assert page.is_checked("#shade")
     box, (across, down) = page.box("#canvas"), corner(page, 2_540, 5_040)
     pixels = page.evaluate(
         "[...document.getElementById('canvas').getContext('2d').getImageData("
         f"{int(across - box['x']) - 3}, {int(down - box['y']) - 3}, 6, 6).data]"
     )
-    assert min(pixels[3::4]) > 20  # shaded, also between the marks
+    assert min(pixels[3::4]) > 50  # shaded, also between the marks
     page.evaluate("document.getElementById('search').focus()")
     page.keyboard.insert_text("text 1234")
     page.until(lambda: found(page))
@@ -457,4 +438,27 @@ def test_paper_is_white_and_without_buttons(opened: Callable[..., Any]) -> None:
     )
     assert pixel == pytest.approx([0x00, 0x72, 0xB2], abs=2)
     assert page.pdf()
+    check_quiet(page)
+
+
+FOLDED = "Object.fromEntries([...document.querySelectorAll('article')].map(\
+    a => [a.id, a.querySelector('details').open]))"
+
+
+def test_clusters_are_folded_and_open_where_somebody_goes(opened: Callable[..., Any]) -> None:
+    page = opened(data())
+    assert page.evaluate(FOLDED) == {"cluster-0": False, "cluster-1": False}
+    page.click(".overview a[href='#cluster-1']")
+    assert page.evaluate(FOLDED) == {"cluster-0": False, "cluster-1": True}
+    page.click("#close-all")
+    page.click(".overview a[href='#cluster-1']")  # the address has it already
+    assert page.evaluate(FOLDED)["cluster-1"]
+    page.evaluate("document.querySelector('#legend button').click()")
+    assert page.evaluate(FOLDED)["cluster-0"]
+    page.click("#close-all")
+    assert not any(page.evaluate(FOLDED).values())
+    page.click("#open-all")
+    assert all(page.evaluate(FOLDED).values())
+    bare = opened(data(), java_script_enabled=False)
+    assert bare.locator("article details[open]").count() == 2
     check_quiet(page)

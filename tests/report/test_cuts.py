@@ -15,9 +15,10 @@ import pytest
 
 import coterie
 from coterie.description import Cluster
+from coterie.overview import make_overview
 from coterie.report import Points, ReportData, read_run, render, without_texts, write_report
-from coterie.report.cuts import looks
-from coterie.report.page import COLORS, SHADES, SHAPES
+from coterie.report.looks import looks
+from coterie.report.page import SHADES, SHAPES
 from coterie.run_files import RunFiles
 from coterie.tree import Tree, numbered
 
@@ -53,7 +54,8 @@ def report(shown: int = 4) -> ReportData:
         total=n, leaves=[*leaves, -1],
     )  # fmt: skip
     clusters = [replace(tree.nodes[i], borderline=["a close call"]) for i in tree.shown(shown)]
-    return ReportData("21 texts", ["One."], clusters, points=points, tree=tree)
+    glance = make_overview({}, clusters, tree.above())
+    return ReportData("21 texts", ["One."], clusters, overview=glance, points=points, tree=tree)
 
 
 def test_every_cut_is_in_the_file_and_nothing_in_it_acts() -> None:
@@ -107,28 +109,27 @@ def random_tree(leaves: int, medium: int, seed: int) -> Tree:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_each_cluster_has_one_look_and_within_a_cut_they_differ(seed: int) -> None:
-    tree = random_tree(60, 27, seed)
-    found, parts = looks(tree), tree.inside()
-    for number in tree.shown("medium"):
-        assert found[number] == (number % COLORS, 0, number % len(SHAPES))
-    for n in range(2, tree.finest + 1):
-        cut = [found[number] for number in tree.shown(n)]
-        assert len(set(cut)) == n
-        if n <= 4:  # the fewer, the more must their colours differ
-            assert len({look.color for look in cut}) == n
-    for number, look in found.items():
-        if number in parts:  # one part keeps the look, below the medium cut that is the larger
-            assert look in [found[part] for part in parts[number]]
-            if number not in tree.shown("medium") and look.shade:
-                assert {found[part].color for part in parts[number]} == {look.color}
-    assert {look.shade for look in found.values()} == set(range(SHADES))
+def test_each_cluster_has_one_look_which_is_a_shade_of_its_theme(seed: int) -> None:
+    tree = replace(random_tree(60, 27, seed), levels={"broad": 7, "medium": 27, "fine": 60})
+    found = looks(tree)
+    for n in range(2, 8):  # the fewer, the more must their colours differ
+        assert len({found[number].color for number in tree.shown(n)}) == n
+    for theme in tree.shown("broad"):
+        inside = [number for number in tree.nodes_in(theme) if number in found]
+        assert {found[number].color for number in inside} == {found[theme].color}
+        for n in range(7, 61):
+            cut = [found[number] for number in tree.shown(n) if number in inside]
+            assert len(set(cut)) == len(cut) or len(cut) > SHADES * len(SHAPES)
+    for number, parts in tree.inside().items():  # one part keeps the look
+        assert number not in found or found[number] in [found[part] for part in parts]
 
 
 def test_looks_repeat_evenly_where_there_are_too_few() -> None:
-    tree = random_tree(300, 30, 0)
-    found = Counter(looks(tree)[leaf] for leaf in tree.leaves)
-    assert max(found.values()) <= -(-300 // (COLORS * SHADES * len(SHAPES))) + 1
+    tree = replace(random_tree(300, 30, 0), levels={"broad": 7, "medium": 30, "fine": 300})
+    found = looks(tree)
+    for theme in tree.shown("broad"):
+        inside = Counter(found[leaf] for leaf in tree.below(theme))
+        assert max(inside.values()) <= -(-inside.total() // (SHADES * len(SHAPES))) + 1
 
 
 LEGEND = """[...document.querySelectorAll('#legend button')].map(b => [
@@ -255,15 +256,16 @@ def test_the_control_fits(opened: Callable[..., Any], look: dict[str, Any]) -> N
 def test_a_page_at_work_is_edited_in_its_own_cut_only(
     visit: Callable[..., Any], tmp_path: Path
 ) -> None:
-    live = {"version": "1", "made": "now", "locked": [], "done": [], "last": []}
+    live = {"version": "1", "made": "now", "locked": [], "done": [], "changes": []}
+    live["clusters"] = [{"id": i, "name": str(i), "size": 1} for i in range(4)]
     (tmp_path / "page.html").write_text(render(report(), live), "utf-8")
     page = visit((tmp_path / "page.html").as_uri() + "#cut=6")
-    for n in (6, 4, 3):
-        if n != 6:  # the address has said it
-            slide(page, n)
+    page.evaluate("document.getElementById('live-edit').hidden = false")  # as the service allows it
+    for n in (5, 4, 3):
+        slide(page, n)
         assert page.evaluate("document.getElementById('live-edit').disabled") == (n != 4)
-        assert bool(page.text("#live-cut")) == (n != 4)
-    assert "coterie cut RUN 3" in page.text("#live-cut")
+        assert page.is_visible("#live-keep") == (n != 4)
+    assert page.text("#live-keep") == "Keep these 3 clusters"
 
 
 def test_without_scripts_the_clusters_of_the_run_are_shown(opened: Callable[..., Any]) -> None:

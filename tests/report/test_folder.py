@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import pytest
 import coterie
 from coterie.corpus.write import write_rows
 from coterie.description import Cluster, Neighbor
+from coterie.description.columns import sort_into_periods
 from coterie.report import Points, ReportData, read_run, render, without_texts
 from coterie.report.folder import make_map, write_map
-from coterie.report.points import EMPTY, OTHER, encode_column, pack, safe_json, visible
+from coterie.report.points import EMPTY, encode_column, pack, safe_json, visible
 
 NASTY = "</script><!-- & \u2028 \u2029 \x00 \ud800"
 
@@ -77,6 +79,16 @@ def test_a_run_without_a_map_has_a_page(run: tuple[Path, dict[str, Any], list[Cl
     assert "<script" not in page and "Refund" in page and "Close calls" in page
     (run[0] / "assignments.csv").unlink()
     assert "Refund" in render(read_run(*run))
+
+
+def test_the_first_screen_comes_first(run: tuple[Path, dict[str, Any], list[Cluster]]) -> None:
+    dated = [replace(c, over_time=[("2026-01", 1), ("2026-02", 2)]) for c in run[2]]
+    page = render(read_run(*run[:2], dated))
+    *parts, last = re.findall(r'<h2 id="([\w-]+)"', page)
+    assert parts[:4] == ["about", "growing", "attention", "map-title"] and last == "settings"
+    glance, how = page.split('id="map-title"')[0], page.split('id="settings"')[1]
+    assert "50%" in glance and "refund one" in glance and glance.count('class="trend"') == 2
+    assert "One." in how and "One." not in glance  # how it was made is not what it shows
 
 
 def test_the_page_without_texts_holds_none(run: tuple[Path, dict[str, Any], list[Cluster]]) -> None:
@@ -149,12 +161,24 @@ def test_no_acting_character_survives(code: int) -> None:
     assert json.loads(safe_json(shown)) == shown
 
 
-def test_rare_values_share_one_colour() -> None:
+def test_columns_travel_with_all_their_values() -> None:
     values = [f"v{i:02}" for i in range(30) for _ in range(40 - i)] + [""] * 500
     kinds, codes = encode_column(values)
-    assert kinds == [EMPTY, *(f"v{i:02}" for i in range(10)), OTHER]
-    for value, code in zip(values, codes, strict=True):
-        assert kinds[code] == (value or EMPTY) or (kinds[code] == OTHER and value > "v09")
+    assert kinds == [EMPTY, *(f"v{i:02}" for i in range(30))]
+    assert [kinds[code] for code in codes] == [value or EMPTY for value in values]
+    dates = [None, "2026-03-01", "2026-01-15", "2026-03-20"] * 300
+    points = Points(
+        [0] * 1200, [0] * 1200, list(range(1, 1201)), [0] * 1200, [0.5] * 1200, total=1200,
+        columns={"channel": ["mail", "chat"] * 600}, dates=("sent", sort_into_periods(dates)),
+    )  # fmt: skip
+    clusters = [Cluster(0, "a", 1200, 1.0, [], [])]
+    sent, channel = pack(points, clusters)["columns"]
+    assert (channel["name"], channel["periods"]) == ("channel", 0)
+    found = [sent["values"][code] for code in numbers(sent["codes"], "<u1")[:4]]
+    assert found == [EMPTY, "2026-W09", "2026-W03", "2026-W12"]
+    assert sent["periods"] == len(sent["values"]) - 1 == 10  # weeks without texts, too
+    bare = without_texts(ReportData("t", [], clusters, points=points)).points
+    assert bare is not None and pack(bare, clusters)["columns"] == []
 
 
 def test_all_fields_of_a_cluster_are_shown() -> None:

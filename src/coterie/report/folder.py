@@ -8,7 +8,6 @@ the vectors. All else comes from ``manifest.json``, ``clusters.json``, ``levels.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +22,16 @@ from coterie._trust import damaged, inside
 from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import cell_values
 from coterie.corpus.write import bare_name
-from coterie.description import Cluster, text_order
+from coterie.description import Cluster, guess_columns, text_order
+from coterie.description.columns import sort_into_periods
 from coterie.errors import DataError, counted
 from coterie.measured import STABILITY_FILE, TIMELINE_FILE, read_measured
 from coterie.metrics import silhouette
-from coterie.report.html import BROAD_THEME, Outliers, ReportData, by_size
+from coterie.overview import make_overview
+from coterie.report.html import Outliers, ReportData, by_size
 from coterie.report.layout import first_of_equal, map_texts, sample_rows
-from coterie.report.points import Points, fits_legend
-from coterie.report.quality import Figure, figures, guard_sentence, next_steps
+from coterie.report.points import Points
+from coterie.report.quality import Figure, figures
 from coterie.run_files import (
     check_known,
     given_numbers,
@@ -40,7 +41,7 @@ from coterie.run_files import (
     read_tree,
     table_parts,
 )
-from coterie.summary import data_notes, summarise
+from coterie.summary import about_making, about_size, data_notes
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,6 @@ def skim(path: Path, rows: Sequence[int]) -> Skimmed:
 
 
 SILHOUETTE = 2_500  # texts it is taken from
-LEVEL_NAME = re.compile(r"level_(\d+)_name")
 
 
 def write_map(folder: Path, made: Mapping[str, Any]) -> None:
@@ -179,15 +179,15 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         if saved:
             finest = None if tree is None else tree.column
             points = make_points(saved, found.shown, text_column, finest)
-    sentence = guard_sentence(manifest.get("guard"))
     return ReportData(
         title=f"{counted(manifest['data']['rows'], 'text')} in {counted(len(clusters), 'cluster')}",
-        summary=[*summarise(manifest, clusters, levels), *([sentence] if sentence else [])],
+        summary=about_size(manifest, clusters),
+        overview=make_overview(manifest, clusters, levels),
+        made=about_making(manifest, clusters, levels),
         clusters=clusters,
         notes=data_notes(manifest),
         settings=_settings(manifest),
         quality=quality,
-        next_steps=next_steps(clusters, quality),
         points=points,
         levels=[] if levels is None or tree is not None else levels.levels,
         themes=levels is not None and levels.themes and tree is None,
@@ -214,7 +214,7 @@ def _renamed(measured: dict[str, Any] | None, names: Mapping[int, str]) -> dict[
 def make_points(
     saved: dict[str, Any], shown: pa.Table, text_column: str, finest: str | None = None
 ) -> Points:
-    """The points of a map, with the columns worth colouring by: categories and coarser levels.
+    """The points of a map, with the columns worth filtering by: categories and dates.
 
     ``finest`` is the result column with the leaves of the run's tree, if it has one.
     """
@@ -226,9 +226,9 @@ def make_points(
             leaf if cluster >= 0 else -1
             for leaf, cluster in zip(cell_values(shown[own[finest]]), clusters, strict=True)
         ]
-    kept = {n: n for n in shown.column_names if n not in own.values() and n != text_column}
-    kept |= {called: own[name] for name, called in _coarser(own).items()}
-    columns = {called: cell_values(shown[name]) for called, name in kept.items()}
+    table = shown.drop_columns(list(own.values()))
+    date, categories = guess_columns(table, text_column)
+    periods = None if date is None else sort_into_periods(cell_values(table[date]))
     return Points(
         x=saved["x"],
         y=saved["y"],
@@ -236,7 +236,8 @@ def make_points(
         clusters=clusters,
         confidence=cell_values(shown[own["confidence"]].fill_null(0.0)),
         texts=cell_values(shown[text_column]),
-        columns={name: values for name, values in columns.items() if fits_legend(values)},
+        columns={name: cell_values(table[name]) for name in categories},
+        dates=(date, periods) if date and periods and len(periods.names) > 1 else None,
         total=saved["total"],
         layout=saved["layout"],
         density=saved.get("density"),
@@ -272,15 +273,6 @@ def cluster_columns(columns: Sequence[str], chosen: str | None = None) -> tuple[
     others = [repr(name) for name in own if name != taken]
     more = f", not from {', '.join(others)}" if others else ""
     return taken, names, f"clusters from the column {taken!r}{more}"
-
-
-def _coarser(own: dict[str, str]) -> dict[str, str]:
-    """Columns with names of coarser levels or themes, and what the page calls them."""
-    if "theme_name" in own:
-        return {"theme_name": BROAD_THEME}
-    found = [name for name in own if LEVEL_NAME.fullmatch(name)]
-    # The last one is the clustering itself.
-    return {name: name.removesuffix("_name").replace("_", " ") for name in found[:-1]}
 
 
 def _outliers(found: Skimmed, text_column: str, clusters: Sequence[Cluster]) -> Outliers | None:

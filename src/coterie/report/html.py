@@ -7,7 +7,7 @@ its hash alone, and can be read by whoever has to approve it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,10 @@ from typing import Any
 from coterie._files import write_text
 from coterie.description import Cluster
 from coterie.drift import Drift
-from coterie.report.cuts import looks, others, pack_cuts
-from coterie.report.page import COLORS, SHAPES, asset, render_page
+from coterie.overview import Overview
+from coterie.report.cuts import others, pack_cuts
+from coterie.report.looks import Look, looks, plain_look, theme_looks
+from coterie.report.page import COLORS, SHAPES, asset, render_page, render_part
 from coterie.report.points import Points, pack, safe_json, visible
 from coterie.report.points import shorten as shorten  # cut texts are cut alike everywhere
 from coterie.report.quality import Figure
@@ -69,7 +71,9 @@ ODD = (
     "M-4.5 -3.3L-3.3 -4.5L0 -1.2L3.3 -4.5L4.5 -3.3L1.2 0L4.5 3.3L3.3 4.5L0 1.2L-3.3 4.5L-4.5 3.3"
     "L-1.2 0Z"
 )
-BROAD_THEME = "broad theme"  # column of the points
+# Of a page with a map.
+SCRIPTS = "map.js", "contours.js", "labels.js", "filters.js", "page.js", "fold.js", "compare.js"
+OVER_TIME = "Over time"  # what the page calls periods among columns
 UNFOLDED = 60  # clusters of the second level that the tree shows at once
 SHOWN = 20  # outliers on the page; the table has all
 STRANGE = 30  # texts that fit nowhere, on the page of an update
@@ -77,7 +81,7 @@ STRANGE = 30  # texts that fit nowhere, on the page of an update
 
 @dataclass(frozen=True)
 class Outlier:
-    """A text that fits no cluster, how lonely it is, and the cluster it is nearest to."""
+    """A text that fits no cluster, its outlier score, and the cluster it is nearest to."""
 
     text: str
     score: float
@@ -110,12 +114,13 @@ class ReportData:
     """Everything the page shows; what is empty is left out."""
 
     title: str
-    summary: list[str]
+    summary: list[str]  # how large it is
     clusters: Sequence[Cluster]
     notes: list[str] = field(default_factory=list)  # what reading the data noticed
     settings: dict[str, Any] = field(default_factory=dict)  # method, versions, ..., as they are
     quality: Sequence[Figure] = ()
-    next_steps: list[str] = field(default_factory=list)  # what the reader may do now
+    overview: Overview | None = None  # the first screen
+    made: list[str] = field(default_factory=list)  # how it was made, in sentences
     points: Points | None = None  # on the map; without them the page has no script at all
     levels: Sequence[Sequence[Cluster]] = ()  # above the clusters, coarse to fine
     themes: bool = False  # whether the one level are broad themes: the page begins with them
@@ -141,10 +146,12 @@ def without_texts(data: ReportData) -> ReportData:
         return replace(cluster, examples=[], diverse=[], borderline=[], quotes=[])
 
     tree = data.tree and replace(data.tree, nodes={i: bare(c) for i, c in data.tree.nodes.items()})
-    points = data.points and replace(data.points, texts=None, columns={})
+    points = data.points and replace(data.points, texts=None, columns={}, dates=None)
     outliers = data.outliers and replace(data.outliers, examples=())
     clusters = [*map(bare, data.clusters)]
-    return replace(data, clusters=clusters, points=points, outliers=outliers, tree=tree)
+    glance = data.overview and data.overview.without_texts()
+    bared = replace(data, clusters=clusters, points=points, outliers=outliers, tree=tree)
+    return replace(bared, overview=glance)
 
 
 def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
@@ -154,42 +161,47 @@ def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
     ----------
     data : ReportData
     live : mapping, optional
-        For a page that a service sends: ``version`` of the run, when it was ``made``, and numbers
-        of the clusters that are ``locked`` and ``done``; ``last``, what the last edit did. The
-        page then asks the service to search and to edit.
+        For a page that a service sends: what its tools show. The page then asks the service to
+        search and to edit.
     """
     script, embedded, held = "", dict[str, Any](), 0
+    branches = cluster_tree(data.levels, data.clusters)
+    look = cluster_looks(data.clusters, data.levels, data.tree)
     if data.points is not None:
-        script = "\n" + asset("map.js") + asset("page.js")
+        script = "\n" + "".join(map(asset, SCRIPTS))
         marks = data.points.held()
         held = 0 if marks is None else len(marks)
-        first = BROAD_THEME if data.themes else None  # what the map is coloured by
-        tree = pack_tree(cluster_tree(data.levels, data.clusters), data.clusters)
-        embedded = {**pack(data.points, data.clusters), "tree": tree if data.levels else None}
+        embedded = pack(data.points, data.clusters)
+        embedded["tree"] = pack_tree(branches, data.clusters, look) if data.levels else None
         if data.cuts is not None:
             embedded["cuts"] = pack_cuts(data.cuts, data.points)
-        embedded |= {"shapes": SHAPES, "odd": ODD, "colors": COLORS, "first": first}
+        embedded |= {"shapes": SHAPES, "odd": ODD, "colors": COLORS}
+        embedded["looks"] = [look[cluster.id] for cluster in data.clusters]
+        embedded["compare"] = {c.id: pack_counts(c) for c in data.clusters}
     if live is not None:
         script += asset("live.js")
-        listed = [{"id": c.id, "name": visible(c.name), "size": c.size} for c in data.clusters]
-        embedded["live"] = {**live, "clusters": listed}
+        embedded["live"] = live
     return render_page(
         "report.html",
-        ("live.css",) if live is not None else (),
+        ("first.css", "map.css", "compare.css", *(("live.css",) if live is not None else ())),
         script=script,
         embedded=safe_json(embedded) if embedded else "",
         live=live is not None,
         held=held,
         sentences=data.summary,
+        glance=data.overview,
+        place=_places(data),
+        parts=_parts(data, branches),
+        shown=len(data.clusters) if data.cuts else 0,
         data=data,
         largest=max((cluster.size for cluster in data.clusters), default=1),
-        tree=[] if data.themes or not data.levels else cluster_tree(data.levels, data.clusters),
+        tree=[] if data.themes or not data.levels else branches,
         themes=[
             (theme, sorted((c for c in data.clusters if c.parent == theme.id), key=by_size))
             for level in (data.levels if data.themes else ())
             for theme in level
         ],
-        looks={} if data.tree is None else looks(data.tree),
+        looks=look,
         others=others(data.cuts, {c.id for c in data.clusters}) if data.cuts else [],
         unfold=len([*data.levels, data.clusters][1]) <= UNFOLDED if data.levels else False,
         periods=_periods(data.clusters),
@@ -197,15 +209,73 @@ def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
     )
 
 
-def pack_tree(branches: Sequence[Branch], clusters: Sequence[Cluster]) -> list[dict[str, Any]]:
+def render_first(overview: Overview) -> str:
+    """The first screen alone, for a notebook: it has no other part that a link could lead to."""
+    return render_part("notebook.html", "first.css", glance=overview, place=None, shown=0)
+
+
+def _places(data: ReportData) -> Callable[[int], str]:
+    """Where the page tells more about one of the themes at its beginning."""
+    if data.themes:
+        return "#theme-{}".format
+    if data.levels and data.overview is not None and data.overview.level >= 0:
+        return lambda theme: "#hierarchy"
+    if data.tree is not None and data.cuts is None:
+        known = {cluster.id for cluster in data.clusters}
+        return lambda theme: f"#cluster-{theme}" if theme in known else "#overview"
+    return "#cluster-{}".format
+
+
+def _parts(data: ReportData, branches: Sequence[Branch]) -> dict[int | None, list[int]]:
+    """The clusters that each theme of the first screen is made of; it looks like the first one.
+
+    A theme of a tree is a cluster itself, of another cut.
+    """
+    glance = data.overview
+    if glance is None or glance.level < 0 or not data.levels:
+        return {theme.id: [theme.id] for theme in (glance.themes if glance else ())}
+    above = {cluster.id: cluster.parent for cluster in data.clusters}
+    for level in reversed(data.levels[glance.level + 1 :]):
+        higher: dict[int | None, int | None] = {cluster.id: cluster.parent for cluster in level}
+        above = {number: higher.get(theme) for number, theme in above.items()}
+    out: dict[int | None, list[int]] = {}
+    for number in (number for branch in branches for number in _inside(branch)):
+        out.setdefault(above[number], []).append(number)
+    return out
+
+
+def cluster_looks(
+    clusters: Sequence[Cluster], levels: Sequence[Sequence[Cluster]], tree: Tree | None
+) -> dict[int, Look]:
+    """The look of each cluster that is shown, and of the others of a tree."""
+    plain = {cluster.id: plain_look(cluster.id) for cluster in clusters}
+    if tree is not None:
+        return plain | looks(tree)
+    branches = cluster_tree(levels, clusters) if levels else []
+    return plain | theme_looks([_inside(branch) for branch in branches])
+
+
+def _inside(branch: Branch) -> list[int]:
+    """Numbers of the clusters in a branch, those of the largest child first."""
+    if branch.leaf:
+        return [branch.cluster.id]
+    return [number for child in branch.children for number in _inside(child)]
+
+
+def pack_tree(
+    branches: Sequence[Branch], clusters: Sequence[Cluster], looks: Mapping[int, Look]
+) -> list[dict[str, Any]]:
     """The tree for the page's script; a leaf is the place of its cluster in the list.
+
+    A theme looks like its first cluster.
 
     Examples
     --------
     >>> one, other = Cluster(3, "Late", 2, 0.4, [], []), Cluster(7, "Lost", 3, 0.6, [], [])
     >>> both = Branch(Cluster(0, "Post", 5, 1.0, [], []), [Branch(one, leaf=True)])
-    >>> pack_tree([both, Branch(other, leaf=True)], [one, other])
-    [{'name': 'Post', 'size': 5, 'inside': [{'cluster': 0}]}, {'cluster': 1}]
+    >>> theme, alone = pack_tree([both, Branch(other, leaf=True)], [one, other], {3: Look(0, 0, 1)})
+    >>> theme["name"], theme["inside"], alone
+    ('Post', [{'cluster': 0}], {'cluster': 1})
     """
     place = {cluster.id: i for i, cluster in enumerate(clusters)}
     out: list[dict[str, Any]] = []
@@ -214,10 +284,22 @@ def pack_tree(branches: Sequence[Branch], clusters: Sequence[Cluster]) -> list[d
         if branch.leaf:
             out.append({"cluster": place[own.id]})
         else:
-            inside = pack_tree(branch.children, clusters)
-            name = visible(shorten(own.name))
-            out.append({"name": name, "size": own.size, "inside": inside})
+            inside = pack_tree(branch.children, clusters, looks)
+            name, look = visible(shorten(own.name)), looks[_inside(branch)[0]]
+            out.append({"name": name, "size": own.size, "look": look, "inside": inside})
     return out
+
+
+def pack_counts(cluster: Cluster) -> dict[str, list[tuple[str, int]]]:
+    """What the page compares two clusters by, besides texts: values of columns, and periods."""
+    columns = [
+        *cluster.by.items(),
+        *([(OVER_TIME, cluster.over_time)] if cluster.over_time else []),
+    ]
+    return {
+        visible(column): [(visible(shorten(value)), n) for value, n in values]
+        for column, values in columns
+    }
 
 
 def write_report(path: str | Path, data: ReportData) -> None:

@@ -2,8 +2,9 @@
 
 /*
  * The map: a canvas that draws points and says which of them are meant. It knows nothing of the
- * rest of the page: `on.hover(point, x, y)`, `on.pick(point)`, `on.lasso(points)` and `on.clear()`
- * tell it what happened. A point is its place in the data; -1 is none.
+ * rest of the page: `on.hover(point, x, y)`, `on.pick(point)`, `on.name(id)`, `on.lasso(points)` and
+ * `on.clear()` tell it what happened, and `on.names(room)` gives the names to show, where there is
+ * room for so many. A point is its place in the data; -1 is none.
  *
  * The marks are drawn by a painter into a picture of its own: of many by WebGL, of few, or where
  * there is no WebGL, by canvas 2D. Where one drawing takes long, the last picture is moved and
@@ -12,7 +13,7 @@
 
 const SIDE = 10000; // coordinates are whole numbers from 0 to this
 const MANY = 5000; // marks from which WebGL draws them
-const ODDS = [0.13, 0.9]; // opacity of marks beside the focus, and in it
+const ODDS = [0.13, 0.9]; // opacity of marks beside the focus, and in it; others are not drawn
 
 /*
  * Marks without WebGL: the pixels of a drawn shape are added to an image, colours times opacity, by
@@ -221,44 +222,31 @@ function glPainter(data, outlines) {
   };
 }
 
-/* How many texts lie where, as a picture of one colour; null where not all texts are known. */
-function densityPicture(data, color) {
-  const cells = 128;
-  let counts = data.density;
-  if (!counts) {
-    if (data.x.length < data.total) return null;
-    counts = new Float64Array(cells * cells);
-    const cell = (value) => Math.min(cells - 1, Math.floor((value / SIDE) * cells));
-    for (let i = 0; i < data.x.length; i++) counts[cell(data.y[i]) * cells + cell(data.x[i])]++;
-  }
-  let smooth = Float64Array.from(counts);
-  for (const step of [1, cells, 1, cells]) { // twice along each axis: nearly a bell curve
-    smooth = smooth.map((value, i) => {
-      const place = step === 1 ? i % cells : Math.floor(i / cells);
-      return (2 * value + (place > 0 ? smooth[i - step] : 0) + (place < cells - 1 ? smooth[i + step] : 0)) / 4;
-    });
-  }
-  const most = smooth.reduce((a, b) => Math.max(a, b), 1e-9);
-  const picture = document.createElement("canvas");
-  picture.width = picture.height = cells;
-  const brush = picture.getContext("2d");
-  brush.fillStyle = color;
-  brush.fillRect(0, 0, 1, 1);
-  const ink = brush.getImageData(0, 0, 1, 1).data;
-  const image = brush.createImageData(cells, cells);
-  smooth.forEach((value, i) => {
-    image.data.set(ink.subarray(0, 3), 4 * i);
-    image.data[4 * i + 3] = 150 * Math.pow(value / most, 0.4);
-  });
-  brush.putImageData(image, 0, 0);
-  return picture;
+/* Points by the cells of a grid that they lie in: finds those near a place. */
+function gridIndex(data) {
+  const cells = 256, n = data.x.length;
+  const cell = (value) => Math.max(0, Math.min(cells - 1, Math.floor((value * cells) / SIDE)));
+  const starts = new Uint32Array(cells * cells + 1), order = new Uint32Array(n);
+  for (let i = 0; i < n; i++) starts[cell(data.y[i]) * cells + cell(data.x[i]) + 1]++;
+  for (let i = 0; i < cells * cells; i++) starts[i + 1] += starts[i];
+  const next = starts.slice();
+  for (let i = 0; i < n; i++) order[next[cell(data.y[i]) * cells + cell(data.x[i])]++] = i;
+  return function each(left, right, top, bottom, visit) {
+    for (let row = cell(top); row <= cell(bottom); row++) {
+      const end = starts[row * cells + cell(right) + 1];
+      for (let k = starts[row * cells + cell(left)]; k < end; k++) visit(order[k]);
+    }
+  };
 }
 
 function makeMap(canvas, data, shapes, on) {
-  const PAD = 28;
+  const PAD = 36;
   const REACH = 12; // pixels around a point that count as the point
   const FARTHEST = 60; // zoom
+  const ROOM = 24000; // pixels of the map for one name
+  const BAND = 0.07; // opacity of an area denser than others
   const SLOW = 24; // milliseconds of a drawing from which the last picture is moved instead
+  const SLUGGISH = 120; // milliseconds that a graphics card never takes
   const REST = [90, 800]; // milliseconds without a move, then it is drawn anew; more if that is slow
   const MARGIN = 160; // pixels around the window that a slow drawing holds, too
   const context = canvas.getContext("2d");
@@ -270,14 +258,17 @@ function makeMap(canvas, data, shapes, on) {
   let look = { shape: new Uint8Array(n), color: new Uint8Array(n), colors: ["#888"] };
   let ink = "#000", halo = "#fff";
   let active = null; // 1 for points in focus, 0 for the rest; null: all alike
-  let labels = [], chosen = -1;
+  let chosen = null; // the name of what is selected
+  const near = gridIndex(data);
   let marked = -1; // the point with a ring
   let cross = false; // keyboard users see what the middle is
   let lassoing = false, trail = null, moved = false, last = null;
   let painter = (n > MANY && glPainter(data, outlines)) || planePainter(data, outlines);
   let drawn = null; // what the picture of the painter shows
-  let slow = false, rest = 0, cost = 0;
-  let density = null, shaded = false, mixed = "";
+  let slow = false, sluggish = 0, rest = 0, cost = 0;
+  let bands = [], partly = false, shaded = false, shade = "#888", mixed = "";
+  let shown = []; // names, as they are placed now
+  const still = document.createElement("canvas"); // density and marks, where the picture is moved
 
   const atX = (x) => (x / SIDE - view.x) * view.zoom * (width - 2 * PAD) + width / 2;
   const atY = (y) => (y / SIDE - view.y) * view.zoom * (height - 2 * PAD) + height / 2;
@@ -296,7 +287,7 @@ function makeMap(canvas, data, shapes, on) {
   /* Draw the marks into the picture of the painter, as the view is now. */
   function renderMarks() {
     const begun = performance.now();
-    if (painter.lost && painter.lost()) { // the graphics driver gave up: go on without it
+    if (painter.lost && (painter.lost() || sluggish > 2)) { // no graphics card, or its driver gave up
       painter = planePainter(data, outlines);
       painter.paint(look, halo, true);
       painter.focus(active);
@@ -310,6 +301,15 @@ function makeMap(canvas, data, shapes, on) {
       radius() * ratio,
     );
     drawn = { ...view, margin };
+    if (margin) {
+      still.width = painter.picture.width;
+      still.height = painter.picture.height;
+      const brush = still.getContext("2d");
+      brush.setTransform(ratio, 0, 0, ratio, margin * ratio, margin * ratio);
+      drawDensity(brush);
+      brush.resetTransform();
+      brush.drawImage(painter.picture, 0, 0);
+    }
     return begun;
   }
 
@@ -320,84 +320,126 @@ function makeMap(canvas, data, shapes, on) {
     if (!drawn || (!same && !slow)) begun = renderMarks();
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
-    drawDensity(context);
-    placePicture();
+    if (!drawn.margin) drawDensity(context);
+    placePicture(drawn.margin ? still : painter.picture);
     if (begun) {
       cost = performance.now() - begun;
+      if (cost > SLUGGISH) sluggish++;
       slow = cost > SLOW;
     }
     clearTimeout(rest);
     if (slow && !same && !begun) rest = setTimeout(changed, Math.max(REST[0], Math.min(cost, REST[1])));
-    drawLabels(context);
+    drawNames(context);
     drawRing(radius());
     if (trail) drawTrail();
     if (cross) drawCross();
   }
 
   /* The picture of the marks, moved and scaled from the view it was drawn for to this one. */
-  function placePicture() {
+  function placePicture(picture) {
     const factor = view.zoom / drawn.zoom;
     const across = drawn.zoom * (width - 2 * PAD), down = drawn.zoom * (height - 2 * PAD);
     const x = width / 2 + factor * (across * (drawn.x - view.x) - width / 2 - drawn.margin);
     const y = height / 2 + factor * (down * (drawn.y - view.y) - height / 2 - drawn.margin);
-    const { picture } = painter;
     context.drawImage(picture, x, y, (picture.width / ratio) * factor, (picture.height / ratio) * factor);
   }
 
+  /* How many texts lie where: of those on the map that are not left out, or of all. */
+  function measureDensity() {
+    partly = active !== null && active.includes(2);
+    let counts = partly ? null : data.density;
+    if (!counts) {
+      counts = new Uint32Array(CELLS * CELLS);
+      const cell = (value) => Math.min(CELLS - 1, Math.floor((value / SIDE) * CELLS));
+      for (let i = 0; i < n; i++) if (!partly || active[i] < 2) counts[cell(data.y[i]) * CELLS + cell(data.x[i])]++;
+    }
+    bands = contours(counts).map((path) => ({ path, area: new Path2D(path) }));
+  }
+
+  const toMap = () => [(atX(SIDE) - atX(0)) / SIDE, 0, 0, (atY(SIDE) - atY(0)) / SIDE, atX(0), atY(0)];
+
   function drawDensity(brush) {
-    if (!shaded || !density) return;
-    brush.imageSmoothingQuality = "high";
-    brush.drawImage(density, atX(0), atY(0), atX(SIDE) - atX(0), atY(SIDE) - atY(0));
+    if (!shaded) return;
+    brush.save();
+    brush.transform(...toMap());
+    brush.fillStyle = shade;
+    brush.globalAlpha = BAND;
+    for (const { area } of bands) brush.fill(area);
+    brush.restore();
   }
 
-  let widths = new Map(), measured = ""; // of names, in the font that they were measured in
-  const font = () => (width < 600 ? "600 11px" : "600 13px") + " system-ui, sans-serif";
+  const FONT = "system-ui, sans-serif", LINE = 1.15; // of names; the height of a line by that of the font
+  const widths = new Map(); // of names in a font of 100 pixels
+  const blocks = new Map(), pictures = new Map(); // of names
 
-  /*
-   * Names that there is room for: the chosen one first, then the large ones; none over another.
-   * The farther out, the fewer, and where there are levels the coarser.
-   */
-  function placedLabels() {
-    context.font = font();
-    if (measured !== font()) widths = new Map();
-    measured = font();
-    const taken = [];
-    const levels = 1 + labels.reduce((a, label) => Math.max(a, label.level), 0);
-    const level = Math.min(levels - 1, Math.floor(Math.log2(view.zoom * 1.01)));
-    const most = 24 * Math.pow(view.zoom, 1.5);
-    const shown = labels.filter((label) => label.level === level);
-    if (!shown.some((label) => label.id === chosen)) {
-      shown.push(...labels.filter((label) => label.id === chosen).slice(0, 1));
+  function wide(text) {
+    if (!widths.has(text)) {
+      context.font = "600 100px " + FONT;
+      widths.set(text, context.measureText(text).width);
     }
-    for (const label of shown.sort((a, b) => (b.id === chosen) - (a.id === chosen))) {
-      if (taken.length >= most) break;
-      if (!widths.has(label.text)) widths.set(label.text, context.measureText(label.text).width);
-      const half = widths.get(label.text) / 2 + 4;
-      const x = Math.max(half, Math.min(width - half, atX(label.x)));
-      const y = atY(label.y) - 14; // above the middle, so that a tight cluster stays in sight
-      if (y < 8 || y > height - 8 || atX(label.x) < 0 || atX(label.x) > width) continue;
-      if (taken.some((t) => Math.abs(t.x - x) < t.half + half && Math.abs(t.y - y) < 19)) continue;
-      taken.push({ x, y, half, text: label.text, faint: chosen !== -1 && label.id !== chosen });
-    }
-    return taken;
+    return widths.get(text);
   }
 
-  function drawLabels(brush) {
-    const found = placedLabels();
-    brush.font = font();
-    brush.textAlign = "center";
-    brush.textBaseline = "middle";
-    brush.lineJoin = "round";
-    for (const label of found) {
-      brush.globalAlpha = label.faint ? 0.45 : 1;
-      brush.strokeStyle = halo;
-      brush.lineWidth = 5;
-      brush.strokeText(label.text, label.x, label.y);
-      brush.fillStyle = ink;
-      brush.fillText(label.text, label.x, label.y);
+  /* Names that there is room for, the larger a cluster the larger its name; the chosen one first. */
+  function placeNames() {
+    const [least, most] = width < 600 ? [10, 13.5] : [11.5, 17.5], widest = width < 600 ? 80 : 120;
+    const room = Math.max(5, (width * height) / ROOM) * view.zoom * view.zoom;
+    const names = on.names(Math.pow(1.25, Math.floor(Math.log(room) / Math.log(1.25))), chosen); // in steps: they stay a while
+    const largest = names.reduce((a, name) => (name.fills ? a : Math.max(a, name.size)), 1);
+    return arrangeNames(names.map((name) => {
+      const grown = name.fills ? 0 : (most - least) * Math.sqrt(name.size / largest);
+      return { ...name, ...block(name.text, Math.round(2 * (least + grown)) / 2, widest),
+        atX: atX(name.x), atY: atY(name.y), faint: chosen !== null && name.id !== chosen };
+    }), width, height);
+  }
+
+  /* A name on its lines, which is measured once. */
+  function block(text, font, widest) {
+    const key = font + " " + widest + " " + text;
+    if (!blocks.has(key)) {
+      const lines = wrapped(text, widest, (part) => (wide(part) * font) / 100);
+      blocks.set(key, { key, font, lines, width: (Math.max(...lines.map(wide)) * font) / 100,
+        height: lines.length * font * LINE });
+    }
+    return blocks.get(key);
+  }
+
+  function drawNames(brush) {
+    shown = placeNames();
+    for (const name of shown) {
+      const { picture, rim } = written(name);
+      brush.globalAlpha = name.faint ? 0.45 : 1;
+      brush.drawImage(picture, name.x - name.width / 2 - rim, name.y - name.height / 2 - rim,
+        picture.width / ratio, picture.height / ratio);
     }
     brush.globalAlpha = 1;
   }
+
+  /* The picture of a name: text with a halo takes long to draw, and names stay while the map moves. */
+  function written({ key, lines, font, width: across, height: down }) {
+    const look = [key, ink, halo, ratio].join(" ");
+    if (!pictures.has(look)) {
+      const picture = document.createElement("canvas"), brush = picture.getContext("2d"), rim = font / 2;
+      picture.width = Math.ceil((across + 2 * rim) * ratio);
+      picture.height = Math.ceil((down + 2 * rim) * ratio);
+      brush.scale(ratio, ratio);
+      brush.textAlign = "center";
+      brush.textBaseline = "middle";
+      brush.lineJoin = "round";
+      brush.font = `600 ${font}px ${FONT}`;
+      brush.strokeStyle = halo;
+      brush.lineWidth = font / 2.8;
+      brush.fillStyle = ink;
+      for (const draw of ["strokeText", "fillText"]) {
+        lines.forEach((line, i) => brush[draw](line, rim + across / 2, rim + (i + 0.5) * font * LINE));
+      }
+      pictures.set(look, { picture, rim });
+    }
+    return pictures.get(look);
+  }
+
+  const nameAt = (x, y) => shown.find((name) =>
+    Math.abs(name.x - x) < name.width / 2 + GAP && Math.abs(name.y - y) < name.height / 2);
 
   function drawRing(size) {
     if (marked < 0) return;
@@ -447,26 +489,33 @@ function makeMap(canvas, data, shapes, on) {
 
   function nearest(x, y, reach) {
     let best = -1, least = reach * reach;
-    for (let i = 0; i < n; i++) {
-      const dx = atX(data.x[i]) - x, dy = atY(data.y[i]) - y;
-      const distance = dx * dx + dy * dy - (active && active[i] ? 4 : 0); // focus wins a tie
-      if (distance < least) { least = distance; best = i; }
-    }
+    const [scaleX, , , scaleY, offX, offY] = toMap();
+    near((x - reach - offX) / scaleX, (x + reach - offX) / scaleX,
+      (y - reach - offY) / scaleY, (y + reach - offY) / scaleY, (i) => {
+        if (active && active[i] === 2) return;
+        const dx = atX(data.x[i]) - x, dy = atY(data.y[i]) - y;
+        const distance = dx * dx + dy * dy - (active && active[i] ? 4 : 0); // focus wins a tie
+        if (distance < least || (distance === least && i < best)) { least = distance; best = i; }
+      });
     return best;
   }
 
   function inside(polygon) {
     const found = [];
-    for (let i = 0; i < n; i++) {
-      const x = atX(data.x[i]), y = atY(data.y[i]);
+    const [scaleX, , , scaleY, offX, offY] = toMap();
+    const corners = polygon.map(([x, y]) => [(x - offX) / scaleX, (y - offY) / scaleY]);
+    const [across, down] = [0, 1].map((axis) => corners.map((corner) => corner[axis]));
+    near(Math.min(...across), Math.max(...across), Math.min(...down), Math.max(...down), (i) => {
+      if (active && active[i] === 2) return;
       let odd = false;
-      for (let a = 0, b = polygon.length - 1; a < polygon.length; b = a++) {
-        const [ax, ay] = polygon[a], [bx, by] = polygon[b];
-        if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) odd = !odd;
+      for (let a = 0, b = corners.length - 1; a < corners.length; b = a++) {
+        const [ax, ay] = corners[a], [bx, by] = corners[b];
+        if (ay > data.y[i] !== by > data.y[i]
+          && data.x[i] < ((bx - ax) * (data.y[i] - ay)) / (by - ay) + ax) odd = !odd;
       }
       if (odd) found.push(i);
-    }
-    return found;
+    });
+    return found.sort((a, b) => a - b);
   }
 
   function pan(dx, dy) {
@@ -507,7 +556,7 @@ function makeMap(canvas, data, shapes, on) {
     drawDensity(brush);
     brush.drawImage(painter.picture, -drawn.margin, -drawn.margin,
       painter.picture.width / ratio, painter.picture.height / ratio);
-    drawLabels(brush);
+    drawNames(brush);
     ratio = before;
     changed();
     return new Promise((done) => picture.toBlob(done, "image/png"));
@@ -529,10 +578,9 @@ function makeMap(canvas, data, shapes, on) {
       svg.setAttribute(key, value);
     }
     put(svg, "rect", { width: w, height: h, fill: paper });
-    if (shaded && density) {
-      put(svg, "image", { x: atX(0).toFixed(1), y: atY(0).toFixed(1), preserveAspectRatio: "none",
-        width: (atX(SIDE) - atX(0)).toFixed(1), height: (atY(SIDE) - atY(0)).toFixed(1),
-        href: density.toDataURL("image/png") });
+    if (shaded) {
+      const layer = put(svg, "g", { transform: `matrix(${toMap().join(" ")})`, fill: shade, "fill-opacity": BAND });
+      for (const { path } of bands) put(layer, "path", { d: path });
     }
     const size = radius();
     for (const pass of active ? [0, 1] : [1]) {
@@ -562,12 +610,12 @@ function makeMap(canvas, data, shapes, on) {
         }
       }
     }
-    const names = put(svg, "g", { "font-family": "system-ui, sans-serif", "font-weight": 600,
-      "font-size": width < 600 ? 11 : 13, "text-anchor": "middle", "dominant-baseline": "central",
-      fill: ink, stroke: paper, "stroke-width": 4, "stroke-linejoin": "round", "paint-order": "stroke" });
-    for (const label of placedLabels()) {
-      put(names, "text", { x: label.x.toFixed(1), y: label.y.toFixed(1),
-        opacity: label.faint ? 0.45 : 1 }, label.text);
+    const names = put(svg, "g", { "font-family": FONT, "font-weight": 600, "text-anchor": "middle",
+      "dominant-baseline": "central", fill: ink, stroke: paper, "stroke-width": 4,
+      "stroke-linejoin": "round", "paint-order": "stroke" });
+    for (const { lines, x, y, height: down, font, faint } of shown) {
+      lines.forEach((line, i) => put(names, "text", { x: x.toFixed(1), opacity: faint ? 0.45 : 1,
+        y: (y - down / 2 + (i + 0.5) * font * LINE).toFixed(1), "font-size": font }, line));
     }
     return new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" });
   }
@@ -582,8 +630,9 @@ function makeMap(canvas, data, shapes, on) {
   }
 
   function hover(event) {
-    const [x, y] = place(event);
-    const point = nearest(x, y, REACH);
+    const [x, y] = place(event), named = nameAt(x, y);
+    canvas.style.cursor = named ? "pointer" : "";
+    const point = named ? -1 : nearest(x, y, REACH);
     mark(point);
     on.hover(point, event.clientX, event.clientY);
   }
@@ -628,7 +677,11 @@ function makeMap(canvas, data, shapes, on) {
     const line = trail;
     trail = null;
     if (line && line.length > 3) on.lasso(inside(line));
-    else if (!moved && pointers.size === 0) on.pick(nearest(...place(event), REACH));
+    else if (!moved && pointers.size === 0) {
+      const named = nameAt(...place(event));
+      if (named) on.name(named.id);
+      else on.pick(nearest(...place(event), REACH));
+    }
     if (pointers.size === 1) last = [...pointers.values()][0];
     redraw();
   });
@@ -679,19 +732,26 @@ function makeMap(canvas, data, shapes, on) {
       mixed = key;
       look = next;
       ({ ink, halo } = colors);
-      if (slow && !fresh && painter.kind !== "2d") { // WebGL without a graphics card
-        painter = planePainter(data, outlines);
-        painter.focus(active);
-      }
-      if (fresh) density = densityPicture(data, colors.shade);
+      shade = colors.shade;
       painter.paint(look, halo, fresh);
       changed();
     },
-    focus(next, cluster) { active = next; chosen = cluster; painter.focus(next); changed(); },
-    label(next) { labels = next; redraw(); },
-    shade(isOn) { shaded = isOn; redraw(); },
+    focus(next, name) {
+      active = next;
+      chosen = name;
+      painter.focus(next);
+      if (shaded && (partly || (next && next.includes(2)))) measureDensity();
+      changed();
+    },
+    redraw,
+    shade(isOn) {
+      shaded = isOn;
+      if (shaded) measureDensity();
+      changed();
+    },
     lasso(isOn) { lassoing = isOn; canvas.classList.toggle("lasso", isOn); },
-    state: () => ({ painter: painter.kind, slow, cost, zoom: view.zoom, density: density !== null }),
+    state: () => ({ painter: painter.kind, slow, cost, zoom: view.zoom, bands: bands.length,
+      names: shown.map(({ id, lines, x, y, width, height, fills }) => ({ id, lines, x, y, width, height, fills })) }),
   };
 }
 

@@ -1,28 +1,32 @@
 
 /*
- * The page around the map: legend, search, selection, download. Texts are data of strangers, so
+ * The page around the map: legend, search, selection, filters, download. Texts are data of strangers, so
  * they enter the document as text nodes only.
  */
 (function () {
   const STEPS = 20; // shades of confidence
   const LISTED = 100; // texts shown at once
+  const DENSE = 100; // marks from which density is shown
+  const NAMED = 12; // values of a column that have a look of their own
+  const NOWHERE = 0xffff; // the finest cluster of texts that lie in none
   const get = (id) => document.getElementById(id);
   const data = unpack(JSON.parse(get("data").textContent));
   const n = data.x.length;
   const sampled = n < data.total;
   const partly = data.text !== null && data.held !== null; // the page has the texts of some marks
-  let focus = null; // { kind, key, title, points }
+  let focus = null; // what is selected: { kind, key, what, size, points }
   let mode = "cluster"; // or "confidence", or the place of a column
-  let listed = 0;
+  let listed = 0, points = []; // of the list: what is selected and not left out by a filter
+  let cut = data.cuts ? data.cuts.shown : 0; // the number of clusters
+  let stale = false; // whether overview and articles are of another cut
   let lowered = null; // texts as search sees them
 
-  /* Numbers travel as bytes in base64, the low byte first: 200,000 marks are some megabytes. */
+  /* Numbers travel as bytes in base64, the low byte first, as every browser of today has them. */
   function unpack(packed) {
     const numbers = (Kind, text) => {
-      const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
-      const view = new DataView(bytes.buffer), width = Kind.BYTES_PER_ELEMENT;
-      const read = { 1: "getUint8", 2: "getUint16", 4: "getUint32" }[width];
-      return Kind.from({ length: bytes.length / width }, (_, i) => view[read](i * width, true));
+      const signs = atob(text), bytes = new Uint8Array(signs.length);
+      for (let i = 0; i < bytes.length; i++) bytes[i] = signs.charCodeAt(i);
+      return new Kind(bytes.buffer);
     };
     for (const key of ["x", "y", "cluster"]) packed[key] = numbers(Uint16Array, packed[key]);
     packed.confidence = numbers(Uint8Array, packed.confidence);
@@ -39,20 +43,6 @@
     return packed;
   }
 
-  function count(codes, kinds) {
-    const out = new Array(kinds).fill(0);
-    for (const code of codes) out[code]++;
-    return out;
-  }
-
-  function element(tag, text, parent, name) {
-    const made = document.createElement(tag);
-    if (text) made.textContent = text;
-    if (name) made.className = name;
-    if (parent) parent.append(made);
-    return made;
-  }
-
   function marker(look) {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
@@ -64,13 +54,14 @@
     return svg;
   }
 
-  /* A colour is its place in the palette, which has all shades. Outliers, whose number is negative,
-     have a shape of their own. Clusters of a tree look as the page says, others by their numbers. */
-  const looks = new Map(!data.cuts ? [] : data.cuts.nodes.map(([id, , , color, shade, shape]) =>
+  /* A colour is its place in the palette, which has all shades. Clusters look as the page says;
+     outliers, whose number is negative, have a shape of their own, and values of columns go round. */
+  const looks = new Map((data.cuts ? data.cuts.nodes.map(([id, , , ...look]) => [id, look])
+    : data.looks.map((look, c) => [data.ids[c], look])).map(([id, [color, shade, shape]]) =>
     [id, { color: color + shade * data.colors, shape }]));
-  const lookOf = (number) => (number < 0 ? { color: data.colors - 1, shape: data.shapes.length }
-    : { color: number % data.colors, shape: number % data.shapes.length });
-  const lookAt = (c) => looks.get(data.ids[c]) || lookOf(data.ids[c]);
+  const lookOf = (number) => ({ color: number % data.colors, shape: number % data.shapes.length });
+  const ODD = { color: data.colors - 1, shape: data.shapes.length };
+  const lookAt = (c) => looks.get(data.ids[c]) || ODD;
   const shapes = [...data.shapes, data.odd];
   const sure = (i) => (data.confidence[i] / 100).toFixed(2);
   const has = (i) => Number(data.text !== null && data.text[i] !== null);
@@ -79,12 +70,19 @@
   const isolated = (text) => "\u2068" + text + "\u2069"; // a name from right to left moves nothing else
   const texts = (number) => number.toLocaleString("en") + (number === 1 ? " text" : " texts");
 
+  const filters = makeFilters(get("filters"), data.columns, n, () => {
+    spots.clear();
+    figures();
+    pressed();
+    select();
+    noteAddress();
+  });
   const map = makeMap(get("canvas"), data, shapes, {
     hover: showTip,
-    pick: (i) => (i < 0 ? setFocus(null) : chooseCluster(data.cluster[i])),
-    lasso: (points) => setFocus(points.length ? {
-      kind: "lasso", key: -1, title: texts(points.length) + " in the lasso", points,
-    } : null),
+    pick: (i) => choose(i < 0 ? null : data.ids[data.cluster[i]]),
+    name: choose,
+    names,
+    lasso: (caught) => setFocus(caught.length ? { kind: "lasso", what: "in the lasso", points: caught } : null),
     clear: () => setFocus(null),
   });
 
@@ -101,7 +99,7 @@
     return "rgb(" + parts.join(",") + ")";
   }
 
-  function ramp() { // from unsure to sure; orange and blue stay apart for every eye
+  function ramp() { // from unsure to sure, or early to late; orange and blue stay apart for every eye
     const [low, middle, high] = [property("--c5"), property("--line"), property("--c0")];
     return Array.from({ length: STEPS + 1 }, (_, i) => {
       const share = (2 * i) / STEPS;
@@ -115,42 +113,43 @@
     return [...plain, ...plain.map((c) => mix(c, ink, 0.4)), ...plain.map((c) => mix(c, paper, 0.45))];
   }
 
+  /* How a value of a column looks: from the twelfth on alike, and periods by their order. */
+  const others = (column) => column.values.length > NAMED && NAMED - 1;
+  function lookOfValue(column, code) {
+    if (code < column.periods) return { color: Math.round((code * STEPS) / Math.max(1, column.periods - 1)), shape: 0 };
+    if (column.periods) return { color: STEPS / 2, shape: data.shapes.length };
+    return others(column) && code >= others(column) ? ODD : lookOf(code);
+  }
+
   function paint() {
     const shape = new Uint8Array(n), color = new Uint8Array(n);
-    const sure = mode === "confidence", colors = sure ? ramp() : palette();
-    const codes = mode === "cluster" ? data.cluster : sure ? null : data.columns[mode].codes;
+    const sure = mode === "confidence", column = data.columns[mode];
+    const codes = mode === "cluster" ? data.cluster : sure ? null : column.codes;
     const kinds = mode === "cluster" ? data.ids.map((_, c) => lookAt(c))
-      : sure ? [] : data.columns[mode].values.map((_, code) => lookOf(code));
+      : sure ? [] : column.values.map((_, code) => lookOfValue(column, code));
     for (let i = 0; i < n; i++) {
       shape[i] = sure ? 0 : kinds[codes[i]].shape;
       color[i] = sure ? Math.round(data.confidence[i] * STEPS / 100) : kinds[codes[i]].color;
     }
-    map.paint({ shape, color, colors },
+    map.paint({ shape, color, colors: sure || (column && column.periods) ? ramp() : palette() },
       { ink: property("--ink"), halo: property("--halo"), shade: property("--soft") });
   }
 
   /* Legend -------------------------------------------------------------------------------- */
 
   function legend() {
-    const list = get("legend");
-    if (mode === "cluster" && !data.tree) {
-      get("legend-title").textContent = "Clusters";
-      arrange(list, data.ids.map((_, c) => line(c)));
-      return pressed();
-    }
-    list.replaceChildren();
-    if (mode === "confidence") {
-      get("legend-title").textContent = "Confidence";
-      const box = element("li", "", list, "ramp");
-      element("i", "", box).style.background = "linear-gradient(90deg," + ramp().join(",") + ")";
-      const ends = element("b", "", box);
-      element("span", "0 unsure", ends);
-      element("span", "1 sure", ends);
-      return;
-    }
-    const column = mode === "cluster" ? null : data.columns[mode];
-    if (data.tree && (column === null || column.name === data.first)) {
-      get("legend-title").textContent = "Clusters by theme";
+    const list = get("legend"), column = data.columns[mode];
+    get("legend-title").textContent = column ? column.name : mode === "confidence" ? "Confidence"
+      : data.tree ? "Clusters by theme" : "Clusters";
+    if (mode === "cluster" && !data.tree) arrange(list, data.ids.map((id) => line(id)));
+    else list.replaceChildren();
+    if (mode === "confidence") scale(list, "0 unsure", "1 sure");
+    else if (column && column.periods) scale(list, column.values[0], column.values[column.periods - 1]);
+    else if (column) {
+      const named = others(column) || column.values.length;
+      column.values.slice(0, named).forEach((name, code) => value(list, [code], lookOf(code), name));
+      if (named < column.values.length) value(list, column.values.map((_, code) => code).slice(named), ODD, "(other)");
+    } else if (data.tree) {
       const tools = element("li", "", list, "tools");
       for (const [text, open] of [["Open all", true], ["Close all", false]]) {
         const button = element("button", text, tools);
@@ -159,27 +158,30 @@
           list.querySelectorAll("details").forEach((part) => { part.open = open; });
         });
       }
-      for (const node of tree) branch(node, list, column);
-      data.ids.forEach((id, c) => { // outliers are in no theme
-        if (id < 0) entry(list, { kind: "cluster", key: c }, column ? null : lookAt(c), data.names[c], data.sizes[c]);
-      });
-    } else {
-      get("legend-title").textContent = column.name;
-      const sizes = count(column.codes, column.values.length);
-      column.values.forEach((name, i) => entry(list, { kind: "value", key: i }, lookOf(i), name, sizes[i]));
+      for (const node of tree) branch(node, list);
+      if (data.ids.includes(-1)) list.append(line(-1)); // outliers are in no theme
     }
+    figures();
     pressed();
+  }
+
+  function scale(list, low, high) {
+    const box = element("li", "", list, "ramp");
+    element("i", "", box).style.background = "linear-gradient(90deg," + ramp().join(",") + ")";
+    const ends = element("b", "", box);
+    element("span", low, ends);
+    element("span", high, ends);
   }
 
   const lines = new Map(); // of the legend, by the numbers of their clusters
 
-  function line(c) {
-    const id = data.ids[c];
+  function line(id) {
     if (!lines.has(id)) {
-      lines.set(id, element("li"));
-      entry(lines.get(id), { kind: "cluster" }, lookAt(c), data.names[c], data.sizes[c]);
+      const item = element("li");
+      const button = entry(item, looks.get(id) || ODD, groups.get(id).name, () => choose(isChosen(id) ? null : id));
+      button.group = id;
+      lines.set(id, item);
     }
-    lines.get(id).firstChild.chooses.key = c; // its place in this cut
     return lines.get(id);
   }
 
@@ -194,43 +196,42 @@
     }
   }
 
-  /* A line of the legend that selects what it names; without a marker where it has no look. */
-  function entry(parent, what, look, name, size) {
-    const button = element("button", "", parent.tagName === "UL" ? element("li", "", parent) : parent);
+  function entry(parent, look, name, chosen) {
+    const button = element("button", "", parent);
     button.type = "button";
-    button.chooses = what;
-    if (look !== null) button.append(marker(look));
+    button.append(marker(look));
     element("span", name, button).dir = "auto";
-    element("small", size.toLocaleString("en"), button);
-    button.addEventListener("click", () => {
-      if (focus && focus.kind === what.kind && focus.key === what.key) setFocus(null);
-      else ({ cluster: chooseCluster, value: chooseValue, theme: chooseTheme })[what.kind](what.key);
-    });
+    element("small", "", button);
+    button.addEventListener("click", chosen);
+    return button;
   }
 
-  /* A theme with what is inside; the marker is that of the theme where the map is coloured so. */
-  function branch(node, parent, column) {
-    const code = column ? column.values.indexOf(node.name) : -1;
-    if (node.cluster !== undefined) {
-      const c = node.cluster;
-      const alone = column ? column.values.indexOf(data.names[c]) : -1; // a theme of one
-      const look = !column ? lookAt(c) : alone < 0 ? null : lookOf(alone);
-      entry(parent, { kind: "cluster", key: c }, look, data.names[c], data.sizes[c]);
-      return;
-    }
-    const part = element("details", "", element("li", "", parent));
-    const head = element("summary", "", part);
-    entry(head, { kind: "theme", key: node.key }, code < 0 ? null : lookOf(code), node.name, node.size);
-    const inside = element("ul", "", part);
-    for (const child of node.inside) branch(child, inside, column);
+  /* A value of a column; choosing it is a filter. */
+  function value(list, codes, look, name) {
+    const button = entry(element("li", "", list), look, name, () => filters.toggle(mode, codes));
+    button.codes = codes;
   }
+
+  /* A theme with what is inside. */
+  function branch(node, parent) {
+    if (node.cluster !== undefined) return parent.append(line(data.ids[node.cluster]));
+    const part = element("details", "", element("li", "", parent)), id = "theme " + node.key;
+    const [color, shade, shape] = node.look;
+    const head = entry(element("summary", "", part), { color: color + shade * data.colors, shape }, node.name,
+      () => choose(isChosen(id) ? null : id));
+    head.group = id;
+    const inside = element("ul", "", part);
+    for (const child of node.inside) branch(child, inside);
+  }
+
+  const isChosen = (id) => focus !== null && focus.kind === "group" && focus.key === id;
 
   function pressed() {
     const list = get("legend");
     list.querySelectorAll("button").forEach((button) => {
-      const what = button.chooses;
-      if (!what) return;
-      const on = focus !== null && focus.kind === what.kind && focus.key === what.key;
+      if (button.codes) return button.setAttribute("aria-pressed", String(filters.has(mode, button.codes)));
+      if (button.group === undefined) return;
+      const on = isChosen(button.group);
       button.setAttribute("aria-pressed", String(on));
       if (on) { // scrolls the list, never the page
         for (let up = button.closest("details"); up; up = up.parentElement.closest("details")) {
@@ -244,144 +245,243 @@
     });
   }
 
-  /* Themes: groups of clusters, which may hold smaller ones; each gets a number. */
-  const themes = [];
-  let depth = 0;
+  /* Figures: how many texts the filters leave ------------------------------------------------- */
+
+  const first = new Map(); // what the page said without filters, by element
+  let sorted = false; // whether the overview is sorted by what the filters leave
+
+  function figures() {
+    const on = filters.isOn(), kept = new Map();
+    if (on) for (let i = 0; i < n; i++) if (!filters.failed[i]) kept.set(finest[i], (kept.get(finest[i]) || 0) + 1);
+    const sum = [...kept.values()].reduce((a, b) => a + b, 0);
+    const size = (id) => (on ? groups.get(id).leaves.reduce((all, leaf) => all + (kept.get(leaf) || 0), 0) : groups.get(id).size);
+    const column = data.columns[mode], values = column && column.values.map(() => 0);
+    if (column) column.codes.forEach((code, i) => { if (!filters.failed[i]) values[code]++; });
+    get("legend").querySelectorAll("button").forEach((button) => {
+      if (button.group === undefined && !button.codes) return;
+      const number = button.codes ? button.codes.reduce((all, code) => all + values[code], 0) : size(button.group);
+      button.lastChild.textContent = number.toLocaleString("en");
+      button.classList.toggle("zero", on && number === 0);
+    });
+    if (stale) return; // the overview comes later
+    const shown = [...document.querySelectorAll("[data-clusters]")].map((part) => {
+      const ids = part.dataset.clusters.split(" ").map(Number).filter((id) => groups.has(id));
+      return { part, known: ids.length > 0, number: ids.reduce((all, id) => all + size(id), 0) };
+    }).filter(({ known }) => known);
+    const most = Math.max(1, ...shown.filter(({ part }) => part.tagName === "TR").map(({ number }) => number));
+    for (const { part, number } of shown) {
+      const share = (100 * number) / Math.max(1, sum);
+      part.classList.toggle("zero", on && number === 0);
+      write(part.querySelector(".count"), on ? number.toLocaleString("en") : null);
+      const percent = part.querySelector(".percent");
+      write(percent, on ? share.toFixed(percent && percent.textContent.includes(".") ? 1 : 0) + "%" : null);
+      const bar = part.querySelector(".bar");
+      if (bar && (on || cuts || first.has(bar))) {
+        if (!first.has(bar)) first.set(bar, bar.style.width);
+        const width = part.tagName === "TR" ? (100 * number) / most : share;
+        bar.style.width = on || (cuts && part.tagName === "TR") ? width + "%" : first.get(bar);
+      }
+    }
+    if (on || sorted) document.querySelectorAll(".overview tbody").forEach((body) => {
+      const number = (row) => size(Number(row.dataset.cluster)), place = (row) => data.ids.indexOf(Number(row.dataset.cluster));
+      const bySize = on || body.closest(".themes");
+      arrange(body, [...body.rows].sort((a, b) => (bySize ? number(b) - number(a) : 0) || place(a) - place(b)));
+    });
+    sorted = on;
+    const line = on ? sum.toLocaleString("en") + " of " + (sampled ? "the " + texts(n) + " on the map" : texts(n)) + ": " + filters.said() : "";
+    document.querySelectorAll(".filtered").forEach((note) => {
+      note.hidden = !on;
+      note.querySelector("b").textContent = line;
+    });
+  }
+
+  /* Another text for an element; null: the one that it had first. */
+  function write(part, text) {
+    if (!part || (text === null && !first.has(part))) return;
+    if (!first.has(part)) first.set(part, part.textContent);
+    part.textContent = text === null ? first.get(part) : text;
+  }
+
+  /* Groups of texts: clusters, those of other cuts, and themes, which may hold smaller ones. Each has
+     the finest clusters that it is made of. */
+  const cuts = data.cuts;
+  const groups = new Map(data.ids.map((id, c) => [id, { name: data.names[c], size: data.sizes[c], leaves: [c] }]));
+  let depth = 0, themes = 0;
 
   function grow(node, level) {
     if (node.cluster !== undefined) {
       depth = Math.max(depth, level);
-      return { ...node, level, clusters: [node.cluster] };
+      return { ...node, level, leaves: [node.cluster] };
     }
     const inside = node.inside.map((child) => grow(child, level + 1));
-    const grown = { ...node, inside, level, clusters: inside.flatMap((child) => child.clusters) };
-    grown.key = themes.push(grown) - 1;
+    const grown = { ...node, inside, level, key: themes++, leaves: inside.flatMap((child) => child.leaves) };
+    groups.set("theme " + grown.key, grown);
     return grown;
   }
   const tree = (data.tree || []).map((node) => grow(node, 0));
+  if (cuts) {
+    const below = new Map(cuts.leaves.map((leaf, place) => [leaf, [place]]));
+    for (const [union, one, other] of cuts.merges) below.set(union, [...below.get(one), ...below.get(other)]);
+    for (const [id, name, size] of cuts.nodes) groups.set(id, { name, size, leaves: below.get(id) });
+    if (groups.has(-1)) groups.get(-1).leaves = [NOWHERE];
+  }
 
-  const spots = new Map(); // of clusters by their numbers
+  /* Names on the map --------------------------------------------------------------------------- */
 
-  function labels() {
-    const middle = (values) => values.sort()[values.length >> 1];
-    const short = (name) => (name.length > 30 ? name.slice(0, 29) + "…" : name);
-    const members = data.names.map(() => []);
-    for (let i = 0; i < n; i++) members[data.cluster[i]].push(i);
-    const found = [];
+  /* Points by the finest cluster that they lie in, of which every other one is made. */
+  const finest = data.cuts ? data.cuts.leaf : data.cluster;
+  const members = [];
+  for (let i = 0; i < n; i++) (members[finest[i]] = members[finest[i]] || []).push(i);
+  const pointsOf = (id) => groups.get(id).leaves.flatMap((leaf) => members[leaf] || []);
+  const spots = new Map(); // of clusters and themes
 
-    /* At the median of the largest cluster: that of all may lie between them, where nothing is. */
-    function put(id, name, clusters, levels) {
-      const most = clusters.reduce((a, b) => (members[b].length > members[a].length ? b : a));
-      if (!members[most].length) return;
-      const size = clusters.reduce((sum, c) => sum + members[c].length, 0);
-      let spot = spots.get(data.ids[most]); // the same in every cut
-      if (!spot) {
-        const [x, y] = [data.x, data.y].map((axis) => middle(Uint16Array.from(members[most], (i) => axis[i])));
-        spots.set(data.ids[most], spot = { x, y });
+  /* Where a group of finest clusters is densest, in the block of cells with the most texts. */
+  function spotOf(id) {
+    if (!spots.has(id)) {
+      const cells = 32, counts = new Map(), cell = (value) => Math.floor((value * cells) / 10001);
+      const points = pointsOf(id).filter((i) => !filters.failed[i]);
+      const at = (i) => cell(data.y[i]) * cells + cell(data.x[i]);
+      for (const i of points) counts.set(at(i), (counts.get(at(i)) || 0) + 1);
+      const around = [-1, 0, 1].flatMap((row) => [-1, 0, 1].map((column) => row * cells + column));
+      let best = 0, block = [];
+      for (const place of counts.keys()) {
+        const beside = around.map((step) => place + step);
+        const sum = beside.reduce((total, other) => total + (counts.get(other) || 0), counts.get(place));
+        if (sum > best) [best, block] = [sum, beside];
       }
-      for (const level of levels) found.push({ id, level, size, text: short(name), ...spot });
+      const inside = points.filter((i) => block.includes(at(i)));
+      const mean = (axis) => inside.reduce((sum, i) => sum + axis[i], 0) / inside.length;
+      spots.set(id, points.length ? { x: mean(data.x), y: mean(data.y) } : null);
     }
+    return spots.get(id);
+  }
 
-    const from = (level) => Array.from({ length: depth + 1 - level }, (_, i) => level + i);
-    const visit = (node) => {
-      if (node.cluster !== undefined) put(node.cluster, data.names[node.cluster], node.clusters, from(node.level));
-      else {
-        put("theme " + node.key, node.name, node.clusters, [node.level]);
-        node.inside.forEach(visit);
-      }
-    };
-    if (tree.length) tree.forEach(visit);
-    else data.names.forEach((name, c) => { if (data.ids[c] >= 0) put(c, name, [c], [0]); });
-    map.label(found.sort((a, b) => b.size - a.size));
+  /* What can be named on the map where there is room for so many names: clusters of this cut; where
+     they are too many those of a coarser one, and where there is much room those of a finer one.
+     Others of this cut fill gaps. */
+  function named(room) {
+    if (cuts) {
+      const number = room < cut ? room : Math.max(cut, Math.min(room / 4, cuts.leaves.length));
+      return topsOf(Math.max(2, Math.floor(number)));
+    }
+    const levels = Array.from({ length: depth + 1 }, (_, level) => tree.flatMap((node) => atLevel(node, level)));
+    if (tree.length) return levels.reduce((best, level) => (level.length <= room ? level : best));
+    return data.ids.filter((id) => id >= 0).sort((a, b) => groups.get(b).size - groups.get(a).size).slice(0, room);
+  }
+
+  function atLevel(node, level) {
+    if (node.cluster !== undefined) return [data.ids[node.cluster]];
+    return node.level < level ? node.inside.flatMap((child) => atLevel(child, level)) : ["theme " + node.key];
+  }
+
+  function names(room, chosen) {
+    const found = new Set(chosen === null ? named(room) : [...named(room), chosen]);
+    const fill = room < data.ids.length ? data.ids.filter((id) => id >= 0 && !found.has(id)) : [];
+    return [...found, ...fill].map((id) => ({ id, text: groups.get(id).name, size: groups.get(id).size,
+      fills: !found.has(id), ...spotOf(id) }))
+      .filter((one) => one.x !== undefined)
+      .sort((a, b) => (b.id === chosen) - (a.id === chosen) || a.fills - b.fills || b.size - a.size);
   }
 
   /* Focus: what is selected ------------------------------------------------------------------ */
 
   const all = () => Array.from({ length: n }, (_, i) => i);
 
-  function chooseCluster(c) {
-    const points = all().filter((i) => data.cluster[i] === c);
-    points.sort((a, b) => has(b) - has(a) || data.confidence[b] - data.confidence[a] || a - b);
-    const part = points.length < data.sizes[c] ? ", " + points.length + " of them on this page" : "";
-    const title = texts(data.sizes[c]) + " in “" + data.names[c] + "”" + part + ", the surest first";
-    setFocus({ kind: "cluster", key: c, title, points });
-  }
-
-  function chooseTheme(key) {
-    const theme = themes[key], within = new Set(theme.clusters);
-    const points = all().filter((i) => within.has(data.cluster[i]));
-    points.sort((a, b) => has(b) - has(a) || data.confidence[b] - data.confidence[a] || a - b);
-    const part = points.length < theme.size ? ", " + points.length + " of them on this page" : "";
-    const title = texts(theme.size) + " in the theme “" + theme.name + "” of " + theme.clusters.length + " clusters" + part;
-    setFocus({ kind: "theme", key, title, points });
-  }
-
-  function chooseValue(code) {
-    const column = data.columns[mode];
-    const points = all().filter((i) => column.codes[i] === code);
-    const title = texts(points.length) + " with " + column.name + " “" + column.values[code] + "”";
-    setFocus({ kind: "value", key: code, title, points });
+  /* A cluster, a theme, or a cluster of another cut that the map names; null: nothing. */
+  function choose(id) {
+    if (id === null) return setFocus(null);
+    const { name, size, inside } = groups.get(id), found = pointsOf(id);
+    found.sort((a, b) => has(b) - has(a) || data.confidence[b] - data.confidence[a] || a - b);
+    setFocus({ kind: "group", key: id, size, points: found,
+      what: (inside ? "in the theme “" : "in “") + name + "”" });
   }
 
   function search() {
     const wanted = get("search").value.trim().toLowerCase();
     if (!wanted) return focus && focus.kind === "search" ? setFocus(null) : undefined;
     lowered = lowered || data.text.map((text) => (text === null ? null : text.toLowerCase()));
-    const points = all().filter((i) => lowered[i] !== null && lowered[i].includes(wanted));
-    const where = sampled || partly ? " on this page" : "";
-    const verb = points.length === 1 ? " contains “" : " contain “";
-    const title = texts(points.length) + where + verb + wanted + "”";
-    setFocus({ kind: "search", key: -1, title, points });
+    const found = all().filter((i) => lowered[i] !== null && lowered[i].includes(wanted));
+    setFocus({ kind: "search", key: wanted, points: found, what: "containing “" + wanted + "”" + (sampled || partly ? " on this page" : "") });
   }
+
+  /* The cluster of this cut that is selected, or null. */
+  const chosenCluster = () => (focus && focus.key >= 0 && data.ids.includes(focus.key) ? focus.key : null);
 
   function setFocus(next) {
     showLists();
     focus = next;
-    const cluster = next && next.kind === "cluster" ? next.key : -1;
-    let active = null;
-    if (next) {
-      active = new Uint8Array(n);
-      for (const i of next.points) active[i] = 1;
-    }
     if (get("search") && !(next && next.kind === "search")) get("search").value = "";
-    map.focus(active, next && next.kind === "theme" ? "theme " + next.key : cluster);
-    pressed();
     document.querySelectorAll(".chosen").forEach((old) => old.classList.remove("chosen"));
-    const article = cluster < 0 ? null : get("cluster-" + data.ids[cluster]);
+    const cluster = chosenCluster();
+    const article = cluster === null ? null : get("cluster-" + cluster);
     if (article) {
       article.classList.add("chosen");
-      const row = document.querySelector(`.overview tr[data-cluster="${data.ids[cluster]}"]`);
+      article.querySelector("details").open = true;
+      const row = document.querySelector(`.overview tr[data-cluster="${cluster}"]`);
       row.classList.add("chosen");
       const theme = row.closest("details");
       if (theme) theme.open = true;
     }
-    get("focus").hidden = next === null;
     get("focus-link").hidden = article === null;
     if (article) get("focus-link").href = "#" + article.id;
+    pressed();
+    select();
+  }
+
+  /* The texts that are selected and that the filters leave: on the map, in the charts and the list. */
+  function select() {
+    const on = filters.isOn();
+    const active = focus || on ? new Uint8Array(n).fill(focus ? 0 : 1) : null;
+    if (focus) for (const i of focus.points) active[i] = 1;
+    if (on) filters.failed.forEach((failed, i) => { if (failed) active[i] = 2; });
+    map.focus(active, focus && focus.kind === "group" ? focus.key : null);
+    const inFocus = focus && new Uint8Array(n);
+    if (focus) for (const i of focus.points) inFocus[i] = 1;
+    filters.show(inFocus);
+    points = (focus ? focus.points : on ? all() : []).filter((i) => !(on && filters.failed[i]));
+    get("focus").hidden = !focus && !on;
+    get("clear").hidden = !focus;
     get("found").replaceChildren();
     listed = 0;
-    if (next) {
-      get("focus-title").textContent = next.title;
-      get("download").disabled = !next.points.length;
+    if (focus || on) {
+      const number = on || !focus.size ? points.length : focus.size;
+      const part = points.length < number ? ", " + points.length.toLocaleString("en") + " of them on this page" : "";
+      const title = focus && focus.title || texts(number) + (focus ? " " + focus.what : "");
+      get("focus-title").textContent = title + part
+        + (on ? " where " + filters.said() : focus.kind === "group" ? ", the surest first" : "");
+      get("download").disabled = !points.length;
       list();
     }
     if (data.live) { // a page at work
-      const rows = next ? next.points.map((i) => [data.row[i], textOf(i)]) : [];
-      const detail = { cluster: cluster < 0 ? null : data.ids[cluster], rows };
-      document.dispatchEvent(new CustomEvent("coterie:focus", { detail }));
+      const cluster = chosenCluster();
+      const rows = points.map((i) => [data.row[i], textOf(i)]);
+      document.dispatchEvent(new CustomEvent("coterie:focus", { detail: { cluster, rows } }));
     }
   }
 
+  /* What was searched for is marked in a text. */
+  function marked(text, parent) {
+    const wanted = focus && focus.kind === "search" ? focus.key : "", low = text.toLowerCase();
+    if (!wanted || low.length !== text.length) return parent.append(text);
+    let end = 0;
+    for (let at = low.indexOf(wanted); at >= 0; at = low.indexOf(wanted, end)) {
+      parent.append(text.slice(end, at));
+      end = at + wanted.length;
+      element("mark", text.slice(at, end), parent);
+    }
+    parent.append(text.slice(end));
+  }
+
   function list() {
-    for (const i of focus.points.slice(listed, listed + LISTED)) {
+    for (const i of points.slice(listed, listed + LISTED)) {
       const item = element("li", "", get("found"));
-      element("bdi", textOf(i), item);
+      marked(textOf(i), element("bdi", "", item));
       element("small", isolated(nameOf(i)) + " · confidence " + sure(i) + " · row " + data.row[i], item);
       item.addEventListener("mouseenter", () => map.mark(i));
       item.addEventListener("mouseleave", () => map.mark(-1));
     }
     listed += LISTED;
-    get("more").hidden = listed >= focus.points.length;
+    get("more").hidden = listed >= points.length;
   }
 
   function showTip(i, x, y) {
@@ -402,29 +502,28 @@
 
   /* Cuts: the same texts in fewer or more clusters ---------------------------------------------- */
 
-  const cuts = data.cuts;
   const files = { cluster: data.cluster, ids: data.ids, names: data.names, sizes: data.sizes }; // of the run
   const parts = new Map(); // row of the overview and article of each cluster, by its number
-  const nodes = new Map(!cuts ? [] : cuts.nodes.map(([id, name, size]) => [id, { name, size }]));
-  let cut = cuts ? cuts.shown : 0, stale = false, noting = 0;
+  let noting = 0;
+
+  function topsOf(number) {
+    const tops = new Set(cuts.leaves);
+    for (const [union, one, other] of cuts.merges.slice(0, cuts.leaves.length - number)) {
+      tops.delete(one);
+      tops.delete(other);
+      tops.add(union);
+    }
+    return [...tops];
+  }
 
   function clustersOf(number) {
     if (number === cuts.shown) return files;
-    const above = new Map();
-    for (const [union, one, other] of cuts.merges.slice(0, cuts.leaves.length - number)) {
-      above.set(one, union).set(other, union);
-    }
-    const tops = cuts.leaves.map((leaf) => {
-      while (above.has(leaf)) leaf = above.get(leaf);
-      return leaf;
-    });
-    const ids = [...new Set(tops)].sort((a, b) => nodes.get(b).size - nodes.get(a).size || a - b);
-    const place = new Map(ids.map((id, c) => [id, c])), places = tops.map((id) => place.get(id));
-    const out = { ids, names: ids.map((id) => nodes.get(id).name), sizes: ids.map((id) => nodes.get(id).size) };
-    const odd = files.ids.indexOf(-1); // outliers are a last cluster that is none
-    if (odd >= 0) for (const key of ["ids", "names", "sizes"]) out[key].push(files[key][odd]);
-    out.cluster = cuts.leaf.map((leaf) => (leaf < places.length ? places[leaf] : out.ids.length - 1));
-    return out;
+    const ids = topsOf(number).sort((a, b) => groups.get(b).size - groups.get(a).size || a - b);
+    if (groups.has(-1)) ids.push(-1); // outliers are a last cluster that is none
+    const found = ids.map((id) => groups.get(id)), places = [];
+    found.forEach(({ leaves }, c) => leaves.forEach((leaf) => { places[leaf] = c; }));
+    return { ids, names: found.map(({ name }) => name), sizes: found.map(({ size }) => size),
+      cluster: cuts.leaf.map((leaf) => places[leaf]) };
   }
 
   /* The cut nearest to this one that shows a cluster. */
@@ -440,15 +539,13 @@
     if (!stale) return;
     stale = false;
     const shown = data.ids.filter((id) => id >= 0).map((id) => parts.get(id));
-    const most = Math.max(...data.sizes.slice(0, shown.length));
-    shown.forEach(({ bar }, c) => { bar.style.width = (100 * data.sizes[c]) / most + "%"; });
     arrange(document.querySelector(".overview tbody"), shown.map((part) => part.row));
     arrange(get("articles"), shown.map((part) => part.article));
     document.querySelectorAll(".of-shown").forEach((note) => { note.hidden = cut === cuts.shown; });
+    figures();
   }
 
   function showCut(number) {
-    const before = focus && focus.kind === "cluster" ? data.ids[focus.key] : null;
     document.querySelectorAll(".chosen").forEach((old) => old.classList.remove("chosen"));
     cut = number;
     Object.assign(data, clustersOf(cut));
@@ -461,36 +558,47 @@
     document.querySelectorAll(".cut button").forEach((button) => {
       button.setAttribute("aria-pressed", String(Number(button.dataset.cut) === cut));
     });
-    get("cut-said").textContent = away ? "Summary and files of the run are for " + cuts.shown + " clusters. To write these, type: coterie cut RUN " + cut
+    get("cut-said").textContent = away ? "Summary and files of the run are for " + cuts.shown + " clusters." + (data.live ? "" : " To write these, type: coterie cut RUN " + cut)
       : "The files of the run have these clusters. Move the slider for fewer or more.";
     get("cut-back").hidden = !away;
     legend();
-    labels();
-    if (before !== null) {
-      const c = data.ids.indexOf(before);
-      if (c < 0) setFocus(null);
-      else chooseCluster(c);
-    } else if (focus) setFocus(focus);
+    if (focus) setFocus(focus.kind !== "group" || data.ids.includes(focus.key) ? focus : null);
+    else map.redraw();
     document.dispatchEvent(new CustomEvent("coterie:cut"));
   }
 
   function moveTo(number) {
     if (!(number >= 2)) number = cut; // what was typed is no number
     showCut(Math.min(Math.round(number), cuts.leaves.length));
-    clearTimeout(noting); // browsers allow an address to change a hundred times in half a minute
-    noting = setTimeout(() => history.replaceState(null, "", cut === cuts.shown ? "#" : "#cut=" + cut), 200);
+    noteAddress();
   }
 
-  /* The address has the cut, and may have a part of the page after it. */
+  /* The address has the cut and the filters, and may have a part of the page after them. */
+  const address = (part) => "#" + [
+    ...(cuts && cut !== cuts.shown ? ["cut=" + cut] : []),
+    ...filters.pairs().map((pair) => new URLSearchParams([pair]).toString()),
+    ...(part ? [part] : []),
+  ].join("&");
+
+  function noteAddress() { // browsers allow an address to change a hundred times in half a minute
+    clearTimeout(noting);
+    noting = setTimeout(() => history.replaceState(null, "", address("")), 200);
+  }
+
   function readAddress() {
-    const [, asked, part] = /^#(?:cut=(\d+))?&?(.*)$/.exec(location.hash) || [];
+    const pairs = [...new URLSearchParams(location.hash.slice(1))];
+    const asked = Number((pairs.find(([key]) => key === "cut") || [])[1] || 0);
+    const [part] = pairs.find(([key, said]) => said === "" && key) || [""];
     const id = Number((/^cluster-(\d+)$/.exec(part) || [])[1]);
-    let number = Math.max(2, Math.min(Number(asked || cut), cuts.leaves.length));
-    if (nodes.has(id) && !asked && !data.ids.includes(id)) number = cutWith(id);
-    if (number !== cut) showCut(number);
-    showLists();
-    if (part && (asked || cut !== cuts.shown)) {
-      history.replaceState(null, "", "#cut=" + cut + "&" + part);
+    if (asked || pairs.some(([key]) => key.startsWith("filter."))) filters.read(pairs);
+    if (cuts) {
+      let number = Math.max(2, Math.min(asked || cut, cuts.leaves.length));
+      if (groups.has(id) && !asked && !data.ids.includes(id)) number = cutWith(id);
+      if (number !== cut) showCut(number);
+      showLists();
+    }
+    if (part && (asked || address("") !== "#")) {
+      history.replaceState(null, "", address(part));
       if (get(part)) get(part).scrollIntoView();
     }
   }
@@ -506,7 +614,7 @@
   function download() {
     const head = ["row", "cluster", "name", "confidence", ...data.columns.map((c) => c.name)];
     const lines = [data.text ? [...head, "text"] : head];
-    for (const i of focus.points) {
+    for (const i of points) {
       const line = [data.row[i], data.ids[data.cluster[i]], nameOf(i), sure(i)];
       for (const column of data.columns) line.push(column.values[column.codes[i]]);
       lines.push(data.text ? [...line, has(i) ? data.text[i] : ""] : line);
@@ -528,15 +636,9 @@
   const choices = [["cluster", "cluster"], ["confidence", "confidence"]];
   data.columns.forEach((column, i) => choices.push([String(i), column.name]));
   for (const [value, name] of choices) element("option", name, get("color")).value = value;
-  const first = data.columns.findIndex((column) => column.name === data.first);
-  if (first >= 0) {
-    mode = first;
-    get("color").value = String(first);
-  }
   get("color").addEventListener("change", () => {
     const value = get("color").value;
     mode = /^\d+$/.test(value) ? Number(value) : value;
-    if (focus && focus.kind === "value") setFocus(null);
     paint();
     legend();
   });
@@ -549,13 +651,14 @@
   }
   document.addEventListener("coterie:show", (event) => { // texts that the service has found
     const wanted = new Set(event.detail.rows);
-    const points = all().filter((i) => wanted.has(data.row[i]));
-    setFocus(points.length ? { kind: "found", key: -1, title: event.detail.title, points } : null);
+    const found = all().filter((i) => wanted.has(data.row[i]));
+    setFocus(found.length ? { kind: "found", title: event.detail.title, points: found } : null);
   });
   get("zoom-in").addEventListener("click", () => map.zoom(1.5));
   get("zoom-out").addEventListener("click", () => map.zoom(1 / 1.5));
   get("reset").addEventListener("click", () => map.reset());
   get("clear").addEventListener("click", () => setFocus(null));
+  document.querySelectorAll(".filtered button").forEach((button) => button.addEventListener("click", filters.clear));
   get("more").addEventListener("click", list);
   get("download").addEventListener("click", download);
   get("png").addEventListener("click", async () => save(await map.toPng(property("--raised")), "map.png"));
@@ -581,7 +684,7 @@
       if (!root) continue;
       root.querySelectorAll("tr[data-cluster]").forEach((row) => {
         const id = Number(row.dataset.cluster);
-        parts.set(id, { row, bar: row.querySelector(".bar"), article: root.querySelector("#cluster-" + id) });
+        parts.set(id, { row, article: root.querySelector("#cluster-" + id) });
       });
     }
     get("cut").addEventListener("input", () => moveTo(Number(get("cut").value)));
@@ -589,16 +692,16 @@
     document.querySelectorAll("[data-cut]").forEach((button) => {
       button.addEventListener("click", () => moveTo(Number(button.dataset.cut)));
     });
-    addEventListener("hashchange", readAddress);
     showCut(cut);
-    readAddress();
   } else {
     paint();
     legend();
-    labels();
   }
-  get("shade").checked = sampled && map.state().density;
-  get("shade").disabled = !map.state().density;
+  addEventListener("hashchange", readAddress);
+  readAddress();
+  filters.show(null);
+  get("shade").checked = n >= DENSE;
   map.shade(get("shade").checked);
   get("canvas").mapState = map.state; // for tests and measurements
+  get("data").page = data; // for compare.js
 })();

@@ -53,6 +53,11 @@ def render_page(
     )
 
 
+def render_part(template: str, style: str, **values: Any) -> str:
+    """A part of a page with its style sheet, to stand in the page of somebody else."""
+    return _templates().get_template(template).render(style=asset(style), **values)
+
+
 @cache
 def _templates() -> Environment:
     """The templates of this package; each is compiled once, which takes longer than a page."""

@@ -14,14 +14,12 @@ import numpy as np
 
 from coterie._types import Ints
 from coterie.description import Cluster
+from coterie.description.columns import Periods
 from coterie.report.layout import sample_rows
 from coterie.run_files import NONE_OF_THESE
 
 TEXTS = 20_000  # marks whose texts the page holds; of others it shows the row
 LONGEST = 300  # characters of a text that the page holds
-KINDS = 40  # values a column may have to colour the map by it
-NAMED = 12  # values that get a colour of their own; the rest is "other"
-OTHER = "(other)"
 EMPTY = "(empty)"
 # Characters that would steer a terminal, turn the writing direction around or break a line in
 # JavaScript. They are shown as pictures of themselves.
@@ -39,7 +37,8 @@ class Points:
     clusters: Sequence[int]
     confidence: Sequence[float]
     texts: Sequence[str] | None = None  # None keeps the texts off the page
-    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)  # categories to colour by
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)  # categories
+    dates: tuple[str, Periods] | None = None  # a column of dates, and the period of each text
     total: int = 0  # texts with a cluster, on the map or not
     layout: str = "neighbors"  # or "discs"
     # Texts in each of 128 x 128 cells of the map, row by row, where not all are on it.
@@ -97,10 +96,14 @@ def pack(points: Points, clusters: Sequence[Cluster]) -> dict[str, Any]:
     if alone:  # outliers are on the map as a last cluster that is none
         place[-1] = len(ids)
         ids, names, sizes = [*ids, -1], [*names, NONE_OF_THESE], [*sizes, alone]
-    columns = []
-    for name, values in points.columns.items():
-        kinds, codes = encode_column(values)
-        columns.append({"name": visible(name), "values": kinds, "codes": in_base64(codes, "<u1")})
+    columns = [
+        {"name": visible(name), "values": kinds, "codes": in_base64(codes, "<u1"), "periods": 0}
+        for name, (kinds, codes) in zip(
+            points.columns, map(encode_column, points.columns.values()), strict=True
+        )
+    ]
+    if points.dates is not None:
+        columns.insert(0, _pack_dates(*points.dates))
     rows = np.asarray(points.rows, dtype=np.int64)
     texts, held = points.texts, points.held()
     if texts is not None and held is not None:
@@ -146,22 +149,14 @@ def encode_column(values: Sequence[str]) -> tuple[list[str], list[int]]:
     shown = [visible(shorten(value, 60)) or EMPTY for value in values]
     ranked = sorted(Counter(shown).items(), key=lambda pair: (-pair[1], pair[0]))
     kinds = [kind for kind, _ in ranked]
-    if len(kinds) > NAMED:
-        kinds = [*kinds[: NAMED - 1], OTHER]
     place = {kind: i for i, kind in enumerate(kinds)}
-    return kinds, [place.get(value, len(kinds) - 1) for value in shown]
+    return kinds, [place[value] for value in shown]
 
 
-def fits_legend(values: Sequence[str]) -> bool:
-    """Whether marks can be coloured by a column: 2 to 40 values, each in two marks on average.
-
-    A category of the whole table may have more values, see ``description.columns.is_category``:
-    its bars list the most frequent ones, and a legend has to list all.
-
-    Examples
-    --------
-    >>> fits_legend(["mail", "chat", "mail", "mail"]), fits_legend(["T-1", "T-2", "T-3", "T-4"])
-    (True, False)
-    """
-    kinds = len(set(values))
-    return 2 <= kinds <= min(KINDS, len(values) // 2)
+def _pack_dates(name: str, found: Periods) -> dict[str, Any]:
+    """A column of periods; texts without a date come last."""
+    periods = len(found.names)
+    codes = np.where(found.of_row < 0, periods, found.of_row)
+    values = [*found.names, *([EMPTY] if (found.of_row < 0).any() else [])]
+    out = {"name": visible(name), "values": values, "periods": periods}
+    return {**out, "codes": in_base64(codes, "<u1")}

@@ -1,22 +1,17 @@
-"""Quality figures, each with a sentence of meaning, and what to do about them."""
+"""Quality figures, each with a sentence of meaning."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from coterie._types import Floats, Ints
-from coterie.description import Cluster
-from coterie.errors import counted
 from coterie.metrics import size_entropy
 from coterie.summary import CLOSE
-
-MANY = 0.2  # a share of close calls that calls for another try
-SMALL = 5  # texts; a smaller cluster deserves a look
 
 
 @dataclass(frozen=True)
@@ -112,54 +107,6 @@ def _guard_figures(guard: Mapping[str, Any]) -> list[Figure]:
             )
         )
     return out
-
-
-def guard_sentence(guard: Mapping[str, Any] | None) -> str:
-    """What the guard did, for readers who do not know it; empty where it had nothing to guard."""
-    if not guard or guard["fired"]:
-        return ""  # where it stepped in, the summary says so already
-    return "The start guard compared the clusters before and after training: training did no harm."
-
-
-def next_steps(clusters: Sequence[Cluster], quality: Sequence[Figure]) -> list[str]:
-    """What a reader may do with the result, the most useful first."""
-    if not clusters:
-        return []
-    if len(clusters) == 1:
-        return [
-            "All texts are in one cluster: ask for more (--clusters) to see themes.",
-            "Assign new texts to it with coterie predict.",
-        ]
-    out = ["Read the names and a few examples of each cluster; similar clusters may be one theme."]
-    largest = max(clusters, key=lambda cluster: cluster.size)
-    if largest.share > 0.4:
-        out.append(
-            f"“{largest.name}” holds {100 * largest.share:.0f}% of the texts: "
-            "more clusters (--clusters) may split it."
-        )
-    close = next((figure for figure in quality if figure.name == "Close calls"), None)
-    if close is not None and close.number >= MANY:
-        out.append(
-            f"{close.value} of the texts are close calls: fewer clusters, or another method, may "
-            "separate them better."
-        )
-    small = [cluster for cluster in clusters if cluster.size < SMALL]
-    if small:
-        them = f"{counted(len(small), 'cluster')} {'has' if len(small) == 1 else 'have'}"
-        out.append(f"{them} fewer than {SMALL} texts: rare themes, or outliers.")
-    out += _nearest_pair(clusters)
-    out.append("Assign new texts to these clusters with coterie predict.")
-    return out
-
-
-def _nearest_pair(clusters: Sequence[Cluster]) -> list[str]:
-    pairs = [
-        (near.similarity, cluster.name, near.name) for cluster in clusters for near in cluster.near
-    ]
-    if not pairs:
-        return []
-    _, one, other = max(pairs, key=lambda pair: pair[0])
-    return [f"“{one}” and “{other}” are the most similar clusters: compare them first."]
 
 
 def leads(probabilities: Floats) -> tuple[Floats, Floats]:
