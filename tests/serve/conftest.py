@@ -129,11 +129,15 @@ def folder(finished: Path, tmp_path: Path) -> Path:
 
 
 @contextmanager
-def running(runs: dict[str, Path], **settings: Any) -> Iterator[Client]:
-    """A server that is stopped at the end."""
+def running(
+    runs: dict[str, Path],
+    around: Callable[[Service], Any] = lambda service: service,
+    **settings: Any,
+) -> Iterator[Client]:
+    """A server that is stopped at the end; ``around`` puts something between it and the service."""
     place, ready = listen("127.0.0.1", 0), threading.Event()
     service = Service(runs, Settings(**settings))
-    server = Server(service, ready.set)
+    server = Server(around(service), ready.set)
     thread = threading.Thread(target=server.run, args=([place],))
     thread.start()
     try:

@@ -19,6 +19,7 @@ from coterie.serve.access import Tokens
 
 from .conftest import running
 
+PATIENCE = 60_000  # milliseconds
 HOSTILE = '</script><img src=x onerror="window.hacked = 1">'
 
 
@@ -39,7 +40,7 @@ class Live:
         return self.page.text(selector)
 
     def said(self, part: str) -> None:
-        self.page.until(lambda: part in self.text("#live-said"))
+        self.page.until(lambda: part in self.text("#live-said") + self.text("#live-queue"))
 
     def choose(self, *clusters: int) -> None:
         for cluster in clusters:
@@ -68,7 +69,7 @@ class Live:
 
     def changed(self, act: Callable[[], object]) -> None:
         """Do something that changes the run, and wait for the page with its new state."""
-        with self.page.expect_event("load"):
+        with self.page.expect_event("load", timeout=PATIENCE):
             act()
         self.page.until(lambda: self.version() == self.get("/version")["version"])
         self.page.until(lambda: self.page.is_visible("#live-edit"))
@@ -110,6 +111,8 @@ def folder(served: tuple[Any, Path], finished: Path, tmp_path: Path) -> Path:
         (home / "tickets").rename(tmp_path / "changed")
         shutil.copytree(finished, tmp_path / "fresh")
         (tmp_path / "fresh").rename(home / "tickets")
+        # The version may be the same as before; what was logged is not.
+        client.until(lambda: client.get("/runs/tickets/version").json["seen"].endswith("#0"))
         client.until(lambda: client.get("/runs/tickets/version").json["version"] == version)
     client.wait_for_vectors()
     return home / "tickets"
@@ -151,25 +154,29 @@ def test_rename_merge_lock_and_undo_with_clicks(live: Live, folder: Path) -> Non
     live.page.fill("#live-name", "Fruit & <b>trees</b>")
     live.changed(live.click("do-rename"))
     assert live.names()[1] == "Fruit & <b>trees</b>"
-    live.said("renamed 1")
-    assert live.page.is_checked("#live-clusters input[value='1']")
+    live.said("done: renamed 1")
+    assert live.page.locator("#live-clusters input:checked").count() == 0
     assert "Fruit & <b>trees</b>" in live.text("#live-clusters")
+    live.choose(1)
     live.changed(live.click("do-lock"))
     assert "locked" in live.text("#live-clusters")
+    live.choose(1)
     for blocked in ("rename", "split", "lock", "merge"):
         assert live.page.is_disabled(f"#live-do-{blocked}")
     live.changed(live.click("do-unlock"))
-    live.choose(2)
+    live.choose(1, 2)
     live.changed(live.click("do-merge"))
     assert sorted(live.names()) == [0, 1, 3]
-    for _ in range(4):
+    for title in ("merged 2 (", "unlocked 1 (", "locked 1 (", "renamed 1 ("):
+        assert live.text("#live-do-undo").startswith(f"Undo: {title}")
         live.changed(live.click("do-undo"))
-    assert live.version() == start
+    assert live.version() == start and live.page.is_disabled("#live-do-undo")
     assert len((folder / "edits.jsonl").read_text("utf-8").splitlines()) == 8
     live.quiet()
 
 
 def test_keys_alone_are_enough(live: Live) -> None:
+    locked = False
     live.page.focus("#live-clusters input >> nth=0")
     first = int(live.focus("value"))
     live.page.keyboard.press("Space")
@@ -178,11 +185,12 @@ def test_keys_alone_are_enough(live: Live) -> None:
     live.page.keyboard.insert_text("By keys")
     live.changed(live.press("Enter"))
     assert live.names()[first] == "By keys"
-    live.page.evaluate("document.activeElement.blur()")
-    live.changed(live.press("l"))
-    assert "locked" in live.text("#live-clusters")
-    live.changed(live.press("l"))  # unlocked again
-    live.changed(live.press("s"))
+    for key in "l", "l", "s":  # locked, unlocked again, split
+        live.page.focus("#live-clusters input >> nth=0")
+        live.page.keyboard.press("Space")
+        live.changed(live.press(key))
+        assert ("locked" in live.text("#live-clusters")) == (key == "l" and not locked)
+        locked = not locked
     assert len(live.names()) == 5
     live.changed(live.press("u"))
     assert len(live.names()) == 4
@@ -271,19 +279,15 @@ def test_what_others_change_shows_up_and_work_is_not_lost(
     other.choose(3)
     other.changed(other.click("do-done"))
     live.page.until(lambda: "1 of 4 done" in live.text("#live-count"))
-    live.said("Somebody has changed the run. This is its new state. Last edit: marked 3 (")
+    live.said("Another page marked 3 (")
     other.page.close()
     live.choose(0)
     live.page.fill("#live-name", "My own name")
     before = live.version()
     edit(folder, [{"rename": {"2": "By a third"}}])
+    live.said("A command renamed 2 (")
     live.page.until(lambda: live.page.is_visible("#live-news"))
     assert live.version() == before  # no work is interrupted
-    live.page.click("#live-do-rename")
-    live.said("Somebody was faster")
-    assert "My own name" not in live.names().values()
-    live.changed(live.click("reload"))
-    assert live.page.input_value("#live-name") == "My own name"
     assert "By a third" in live.text("#live-clusters")
     live.changed(live.click("do-rename"))
     assert live.names()[0] == "My own name"
@@ -300,8 +304,7 @@ def test_a_selection_is_not_taken_to_another_run(
     coterie.cluster(topics[0][::-1], 3, method="kmeans", encoder="tfidf", folder=other)
     folder.rename(tmp_path / "first")
     other.rename(folder)
-    live.page.until(lambda: live.page.is_visible("#live-news"))
-    live.changed(live.click("reload"))
+    live.page.until(lambda: "0 of 3 done" in live.text("#live-count"))
     assert "0 texts selected" in live.text("#live-texts")
     assert "0 of 3 done" in live.text("#live-count")
     assert live.page.locator("#live-clusters input:checked").count() == 0
@@ -320,23 +323,6 @@ def test_long_texts_and_many_selected_rows(opened: Callable[..., Live]) -> None:
     live.page.click("#live-take")
     live.page.reload()
     live.page.until(lambda: "200000 texts selected" in live.text("#live-texts"))
-
-
-def test_who_was_slower_is_told_and_loses_nothing(live: Live, opened: Callable[..., Live]) -> None:
-    other = opened()
-    live.choose(2)
-    other.choose(3)
-    for one in (live, other):
-        one.page.evaluate("document.getElementById('live-do-done').click()")
-    live.page.until(lambda: "1 of 4 done" in live.text("#live-count"))
-    other.said("Somebody was faster")
-    other.page.wait_for_timeout(3_000)  # longer than the page waits between two questions
-    other.said("Somebody was faster")
-    other.changed(other.click("reload"))
-    assert "1 of 4 done" in other.text("#live-count")
-    other.changed(other.click("do-done"))  # its cluster is still selected
-    for one in (live, other):  # a page that loads anew while it is closed may hang
-        one.page.until(lambda: "2 of 4 done" in one.text("#live-count"))  # noqa: B023
 
 
 def test_a_run_that_is_gone_is_told(live: Live, folder: Path) -> None:
@@ -367,7 +353,7 @@ def test_long_names_leave_the_tools_in_shape(
     frame, to = page.box("#live"), page.box("#live-to")
     assert to["x"] + to["width"] <= frame["x"] + frame["width"]
     heads = "[...document.querySelectorAll('thead th')].map(c => c.offsetHeight)"
-    assert 0 < max(page.evaluate(heads)) < 45  # one line: no word is broken
+    assert max(page.evaluate(heads)) < 45  # one line, or hidden on a phone: no word is broken
     label = page.evaluate("document.getElementById('live-to').closest('label').offsetHeight")
     assert label < 3 * page.box("#live-drop")["height"]
 
@@ -391,7 +377,8 @@ def test_a_refused_edit_says_why(live: Live) -> None:
     taken = live.names()[1]
     live.page.fill("#live-name", taken)
     live.page.click("#live-do-rename")
-    live.said(taken)
+    live.said("failed: ")
+    assert taken in live.text("#live-queue")
     assert live.page.input_value("#live-name") == taken  # to be corrected
     assert live.names()[0] != taken
 

@@ -23,6 +23,7 @@ TOKENS = Tokens.find({"COTERIE_READ_TOKEN": READ, "COTERIE_EDIT_TOKEN": EDIT})
 READS = [
     ("GET", "/", None),
     ("GET", "/version", None),
+    ("GET", "/live", None),
     ("GET", "/clusters", None),
     ("GET", "/texts", None),
     ("GET", "/search?q=plum&by=words", None),

@@ -280,7 +280,8 @@ def test_a_dry_run_writes_nothing(start: Callable[..., Any], folder: Path) -> No
         ({"edits": [{"rename": {"0": "x" * 200}}]}, 422, "edit.bad_name_length"),
         ({"edits": [{"merge": [0, 1]}], "undo": True}, 422, "serve.edits_or_undo"),
         ({"undo": True, "dry_run": True}, 422, "serve.edits_or_undo"),
-        ({"undo": "yes"}, 422, "serve.bad_value"),
+        ({"undo": 1}, 422, "serve.bad_value"),
+        ({"undo": "yes"}, 409, "serve.other_change"),
         ({}, 422, "serve.edits_or_undo"),
         ({"edits": [{"merge": [0, 1]}], "version": "old"}, 409, "edit.other_version"),
         ({"edits": [{"merge": [0, 1]}], "version": 3}, 422, "serve.bad_value"),
@@ -588,3 +589,60 @@ def test_a_run_without_a_merge_tree_has_no_cuts(reading: Any) -> None:
     for path, body in (("/cut", {"clusters": 2}), ("/predict", {"text": "a", "level": "fine"})):
         answer = reading.post(path, body)
         assert (answer.status, answer.code) == (422, "cut.no_tree")
+
+
+def test_a_change_that_is_sent_again_is_done_once(start: Callable[..., Any], folder: Path) -> None:
+    client = start(folder)
+    split = {"edits": [{"split": {"cluster": 0, "into": 2}}], "id": "page-1"}
+    first = client.post("/edits", split).json
+    assert client.post("/edits", split).json["version"] == first["version"]
+    client = start(folder)  # also by a service that was started anew
+    again = client.post("/edits", split).json
+    assert (again["version"], again["done"]) == (first["version"], first["done"])
+    assert len(again["clusters"]) == 5
+    undo = {"undo": "page-1", "id": "page-2"}
+    for _ in range(2):
+        assert client.post("/edits", undo).json["undone"] == 1
+    assert len((folder / "edits.jsonl").read_text("utf-8").splitlines()) == 2
+    bad = client.post("/edits", {**split, "id": "two words"})
+    assert (bad.status, bad.code) == (422, "serve.bad_value")
+
+
+def test_undo_takes_back_the_change_that_is_named_or_none(
+    start: Callable[..., Any], folder: Path
+) -> None:
+    client = start(folder)
+    client.post("/edits", {"edits": [{"lock": [1]}], "id": "mine-1"})
+    edit(folder, [{"rename": {"0": "By a command"}}])
+    late = client.post("/edits", {"undo": "mine-1"})
+    assert (late.status, late.code) == (409, "serve.other_change")
+    assert "a command renamed 0" in late.json["error"]["message"]
+    client.until(lambda: client.get("/live").json["logged"] == 2)
+    mine, theirs = client.get("/live").json["changes"]
+    assert mine["can_undo"] and theirs["can_undo"] and theirs["by"] == "a command"
+    assert client.post("/edits", {"undo": theirs["id"]}).status == 200
+    assert client.post("/edits", {"undo": "mine-1"}).status == 200
+    none = client.post("/edits", {"undo": "mine-1"})
+    assert (none.status, none.code) == (409, "serve.other_change")
+
+
+def test_an_edit_of_what_another_has_changed_is_refused(
+    start: Callable[..., Any], folder: Path
+) -> None:
+    client = start(folder)
+    seen = client.get("/version").json["seen"]
+
+    def ask(client_name: str, number: int, *edits: dict[str, Any]) -> Any:
+        body = {"edits": list(edits), "id": f"{client_name}-{number}", "seen": seen}
+        return client.post("/edits", body)
+
+    assert ask("anna", 1, {"done": [0]}).status == 200
+    assert ask("anna", 2, {"merge": [0, 1]}).status == 200
+    assert ask("anna", 3, {"rename": {"0": "Both"}}).status == 200  # of what she has done herself
+    assert ask("bob", 1, {"rename": {"2": "Another cluster"}}).status == 200
+    late = ask("bob", 2, {"rename": {"1": "Gone"}})
+    assert (late.status, late.code) == (409, "serve.changed_by_another")
+    assert "another page merged 1 (" in late.json["error"]["message"]
+    assert ask("bob", 3, {"lock": [3]}).status == 200
+    seen = seen.replace("#", "0#")
+    assert ask("bob", 4, {"lock": [2]}).code == "serve.other_run"

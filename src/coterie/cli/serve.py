@@ -9,7 +9,8 @@ import typer
 
 from coterie._progress import say
 from coterie._validation import need
-from coterie.cli.options import option
+from coterie.cli.options import option, switch
+from coterie.errors import UsageError
 from coterie.serve.access import HostPolicy, Settings, Tokens
 
 MEGABYTE = 1 << 20
@@ -46,6 +47,11 @@ def serve(
         "Milliseconds that a batch waits for requests on their way.",
         min=0,
     ),
+    mcp: bool = switch(
+        "--mcp", "Answer an assistant over standard input and output (MCP) instead of HTTP."
+    ),
+    mcp_http: bool = switch("--mcp-http", "Answer assistants at /mcp, too."),
+    allow_edits: bool = switch("--allow-edits", "Assistants may rename and merge clusters."),
     mask_names: Path | None = option(
         None, "File with names to mask; needed if a run was masked by one."
     ),
@@ -67,14 +73,23 @@ def serve(
     Ctrl-C ends it after the requests that have begun. Texts are never logged; --verbose before
     the verb logs each request.
 
+    With --mcp an assistant on this machine starts it and asks for themes, examples, search,
+    predictions and comparisons; with --mcp-http the service has them at /mcp. Assistants only
+    read, unless --allow-edits is given.
+
     Examples:
 
         coterie serve tickets.clusters
         coterie serve tickets.clusters survey=out/run7 --port 9000
+        coterie serve tickets.clusters --mcp
         curl localhost:8000/predict -H 'Content-Type: application/json' -d '{"text": "no parcel"}'
     """
     for package in ("fastapi", "prometheus_client", "uvicorn"):
         need(package, "serve")
+    if mcp or mcp_http:
+        need("mcp", "mcp")
+    elif allow_edits:
+        raise UsageError("`allow_edits` is about assistants; give --mcp or --mcp-http, too.")
     from coterie.runs.masked import make_masker
     from coterie.serve.server import name_runs
     from coterie.serve.server import serve as start
@@ -89,11 +104,16 @@ def serve(
         timeout=timeout,
         max_batch=max_batch,
         max_wait=max_wait / 1000,
+        assistants_edit=allow_edits,
         masker=None if mask_names is None else make_masker(mask_names),
     )
     say(f"reading {', '.join(named)} ...")
+    if mcp:
+        from coterie.serve.assistants import serve_assistant
+
+        return serve_assistant(named, settings)
 
     def started(address: str) -> None:
         say(f"serving {', '.join(named)} at {address} (Ctrl-C stops it)")
 
-    start(named, settings, host=host, port=port, started=started)
+    start(named, settings, host=host, port=port, assistants=mcp_http, started=started)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from coterie.masking import Masker
 
 SHORTEST, LONGEST = 16, 1024  # characters of a token
+NAME = 40  # characters of the name of who has it
 
 
 @dataclass(frozen=True)
@@ -99,15 +100,34 @@ def given_token(authorization: str | None) -> bytes | None:
     (b'abc', b'abc')
     """
     kind, _, value = (authorization or "").partition(" ")
-    value = value.strip()
-    if kind.lower() == "bearer" and value:
-        return value.encode("utf-8", "surrogatepass")
-    if kind.lower() == "basic":
-        try:
-            return base64.b64decode(value, validate=True).partition(b":")[2]
-        except ValueError:
-            return None
-    return None
+    if kind.lower() == "bearer" and value.strip():
+        return value.strip().encode("utf-8", "surrogatepass")
+    found = _login(authorization)
+    return None if found is None else found[1]
+
+
+def given_name(authorization: str | None) -> str:
+    """The name that somebody has typed besides the token, if it can be shown.
+
+    Examples
+    --------
+    >>> given_name("Basic QW5uYTphYmM="), given_name("Bearer abc")
+    ('Anna', '')
+    """
+    name = (_login(authorization) or (b"", b""))[0].decode("utf-8", "replace").strip()
+    return name if name.isprintable() and len(name) <= NAME else ""
+
+
+def _login(authorization: str | None) -> tuple[bytes, bytes] | None:
+    """Name and password of what a browser asks for."""
+    kind, _, value = (authorization or "").partition(" ")
+    if kind.lower() != "basic":
+        return None
+    try:
+        name, _, password = base64.b64decode(value.strip(), validate=True).partition(b":")
+    except ValueError:
+        return None
+    return name, password
 
 
 def _is_token(authorization: str | None, digest: bytes | None) -> bool:
@@ -186,4 +206,5 @@ class Settings:
     edit_timeout: float = 600.0  # seconds that a client waits for a change, which then goes on
     max_batch: int = 64  # texts that are encoded at once
     max_wait: float = 0.003  # seconds that a batch waits for requests on their way
+    assistants_edit: bool = False  # whether assistants may do more than read
     masker: Masker | None = None  # with the list of names that runs were masked by

@@ -9,13 +9,20 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    nullcontext,
+    suppress,
+)
 from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
+import starlette.routing
 from anyio import fail_after
 from fastapi import Depends, FastAPI, Header, Query, Request, Response
 from fastapi import Path as PathParameter
@@ -31,13 +38,14 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coterie import __version__
-from coterie.errors import CoterieError, counted
+from coterie.errors import CoterieError
 from coterie.masking import Masker
 from coterie.runs import Run
 from coterie.serve import queries, schema
-from coterie.serve.access import Settings
+from coterie.serve.access import Settings, given_name
 from coterie.serve.answers import GuardedSend, failure, reply
 from coterie.serve.batching import Batcher
+from coterie.serve.changes import make_change
 from coterie.serve.errors import ServeError, stopping
 from coterie.serve.metrics import Metrics
 from coterie.serve.requests import read_json, refusal
@@ -108,13 +116,14 @@ class Service:
         self.metrics.queued.set_function(lambda: self.batcher.queued)
         self.stopping = False
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._beside: list[Callable[[], AbstractAsyncContextManager[None]]] = []
         self.api = FastAPI(
             title="coterie",
             version=__version__,
             description="Predict, search, edit and update finished clusterings.",
             openapi_url=None,  # its own address needs a token, as others do
             redirect_slashes=False,
-            lifespan=self._lifespan,
+            lifespan=self.running,
             exception_handlers={HTTPException: _no_route},
             responses={"default": {"model": schema.Error, "description": "Not served."}},
             telemetry=NO_TELEMETRY,
@@ -145,6 +154,7 @@ class Service:
             read(f"{prefix}/", page, response_class=HTMLResponse, **named)
             for path, endpoint, answer, right in (
                 ("/version", self.version, schema.Version, "read"),
+                ("/live", self.live, schema.Live, "read"),
                 ("/clusters", self.clusters, schema.Clusters, "read"),
                 ("/texts", self.texts, schema.Rows, "read"),
                 ("/search", self.search, schema.Rows, "read"),
@@ -158,6 +168,13 @@ class Service:
                 options = {"methods": [method], "tags": [right], "response_model": answer}
                 add(prefix + path, endpoint, **options, **named)
         read("/runs/{run}", self.to_page, name="page", include_in_schema=False)
+
+    def add(
+        self, path: str, answers: ASGIApp, runs: Callable[[], AbstractAsyncContextManager[None]]
+    ) -> None:
+        """Let something else answer at an address; it runs as long as the service does."""
+        self.api.router.routes.append(starlette.routing.Route(path, answers))
+        self._beside.append(runs)
 
     # Around a request ---------------------------------------------------------------------------
 
@@ -222,15 +239,20 @@ class Service:
         except CoterieError as error:
             live = self.runs.get(request.path_params.get("run", ""), self.first)
             return failure(error, without_paths(str(error), live))
-        except Exception as error:  # the answer tells nothing of the inside, the log no text
-            where = traceback.extract_tb(error.__traceback__)[-3:]
-            places = ", ".join(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in where)
-            log.error("%s at %s", type(error).__name__, places)
-            said = "unexpected error; this is a fault of coterie, and its log says where."
-            return failure(ServeError(500, "fault", said))
+        except Exception as error:
+            return failure(self.fault(error))
+
+    def fault(self, error: Exception) -> ServeError:
+        """What is answered to an error of our own: nothing of the inside; the log has no text."""
+        where = traceback.extract_tb(error.__traceback__)[-3:]
+        places = ", ".join(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in where)
+        log.error("%s at %s", type(error).__name__, places)
+        said = "unexpected error; this is a fault of coterie, and its log says where."
+        return ServeError(500, "fault", said)
 
     @asynccontextmanager
-    async def _lifespan(self, app: object) -> AsyncIterator[None]:
+    async def running(self, app: object = None) -> AsyncIterator[None]:
+        """Inside the block, what is asked is answered."""
         settings = self.settings
         self.batcher = Batcher(
             self.metrics, max_batch=settings.max_batch, max_wait=settings.max_wait
@@ -241,7 +263,10 @@ class Service:
             self.batcher.add_background(live.name, live.snapshot.encode_texts(None))
         watcher = asyncio.create_task(self._watch())
         try:
-            yield
+            async with AsyncExitStack() as stack:
+                for beside in self._beside:
+                    await stack.enter_async_context(beside())
+                yield
         finally:
             self.stopping = True
             watcher.cancel()
@@ -334,8 +359,12 @@ class Service:
     async def version(self, live: Live, request: Request) -> Response:
         """The version of the run, and whether the token may edit it."""
         may_edit = self.settings.tokens.may_edit(request.headers.get("authorization"))
-        version = live.snapshot.version
-        return reply({"version": version, "may_edit": may_edit, "trouble": live.trouble})
+        shown = {"version": live.snapshot.version, "seen": live.snapshot.live["seen"]}
+        return reply({**shown, "may_edit": may_edit, "trouble": live.trouble})
+
+    async def live(self, live: Live) -> Response:
+        """What the tools of the page show: clusters in short, and the last changes."""
+        return reply(live.snapshot.live)
 
     async def clusters(self, live: Live, _: NoParameters) -> Response:
         """The clusters with names, words and examples, and the levels above them."""
@@ -363,12 +392,19 @@ class Service:
         self, live: Live, request: Request, wanted: schema.Predict, _: NoParameters
     ) -> Response:
         """Cluster, name, confidence, runner-up and outlier score of new texts."""
+        return reply(await self.assign(live, wanted, request))
+
+    async def assign(
+        self, live: LiveRun, wanted: schema.Predict, request: Request | None = None
+    ) -> dict[str, Any]:
+        """The clusters of new texts; the work ends when the client of the request is gone."""
         texts, snapshot = wanted.texts or [wanted.text], live.snapshot
         masks = snapshot.masks if wanted.mask is None else wanted.mask
         masker = self._masker(snapshot) if masks else None
         labeller = snapshot.at_level(wanted.level)
         future = self.batcher.submit(labeller, texts, masker)
-        request.state.arrived()
+        if request is not None:
+            request.state.arrived()
         found = await queries.result_of(future, request)
         self.metrics.texts.labels(live.name).inc(len(texts))
         names = {c.id: c.name for c in labeller.clusters or ()}
@@ -379,7 +415,7 @@ class Service:
                 {"text": t, **r} for t, r in zip(found.texts, rows, strict=True)
             ]
             value["masked"] = masker.found
-        return reply(value)
+        return value
 
     def _masker(self, snapshot: Snapshot) -> Masker:
         """What masks new texts of a run."""
@@ -394,32 +430,45 @@ class Service:
         return Masker() if listed is None else listed.from_zero()
 
     async def edits(
-        self, live: Live, wanted: schema.Edit, _: NoParameters, if_match: IfMatch = None
+        self,
+        live: Live,
+        request: Request,
+        wanted: schema.Edit,
+        _: NoParameters,
+        if_match: IfMatch = None,
     ) -> Response:
         """Merge, split, rename, move, lock or mark as done clusters, or undo the last change."""
-        run, version = Run(live.folder), _seen(if_match, wanted)
-        if wanted.undo:
-            number, snapshot = await self._change(live, partial(run.undo, version=version))
-            return reply({"version": snapshot.version, "undone": number})
-        work = partial(run.edit, wanted.edits, dry_run=wanted.dry_run, version=version)
-        done, snapshot = await self._change(live, work)
-        value = {
-            "version": snapshot.version,
-            "done": list(done.done),
-            "notes": list(done.notes),
-            "clusters": {str(number): name for number, name in done.clusters.items()},
-            "written": not wanted.dry_run,
-        }
-        return reply(value)
+        return await self._asked(live, request, wanted, if_match)
 
     async def cut(
-        self, live: Live, wanted: schema.Cut, _: NoParameters, if_match: IfMatch = None
+        self,
+        live: Live,
+        request: Request,
+        wanted: schema.Cut,
+        _: NoParameters,
+        if_match: IfMatch = None,
     ) -> Response:
         """Show more or fewer clusters of the merge tree; /edits can undo it."""
-        work = partial(Run(live.folder).cut, wanted.clusters, version=_seen(if_match, wanted))
-        snapshot = (await self._change(live, work))[1]
-        done = [f"cut into {counted(len(snapshot.names), 'cluster')}"]
-        return reply({"version": snapshot.version, "done": done, "clusters": snapshot.names})
+        return await self._asked(live, request, wanted, if_match)
+
+    async def _asked(
+        self,
+        live: LiveRun,
+        request: Request,
+        wanted: schema.Edit | schema.Cut,
+        if_match: str | None,
+    ) -> Response:
+        by = given_name(request.headers.get("authorization"))
+        done, snapshot = await self.change(live, wanted, _seen(if_match, wanted), by)
+        if "done" in done:
+            done.setdefault("clusters", snapshot.names)
+        return reply({"version": snapshot.version, **done})
+
+    async def change(
+        self, live: LiveRun, wanted: schema.Edit | schema.Cut, version: str | None, by: str
+    ) -> tuple[dict[str, Any], Snapshot]:
+        """Edit, cut or undo; what was done, and the state after it."""
+        return await self._change(live, partial(make_change, live.folder, wanted, version, by))
 
     async def update(
         self, live: Live, wanted: schema.Update, _: NoParameters, if_match: IfMatch = None

@@ -61,7 +61,9 @@ def _choose(snapshot: Snapshot, wanted: Filter) -> Ints:
     return rows[np.argsort(-keys if wanted.sort.startswith("-") else keys, kind="stable")]
 
 
-async def search(snapshot: Snapshot, wanted: Search, request: Request, batcher: Batcher) -> Json:
+async def search(
+    snapshot: Snapshot, wanted: Search, request: Request | None, batcher: Batcher
+) -> Json:
     """Texts by meaning, by words, or by both; by words alone until all texts are encoded."""
     inside = snapshot.in_cluster(wanted.cluster)
     used = [wanted.by] if wanted.by != "both" else ["meaning", "words"]
@@ -78,12 +80,12 @@ async def search(snapshot: Snapshot, wanted: Search, request: Request, batcher: 
     return _ranked(snapshot, ranked[: wanted.limit], {"by": used})
 
 
-async def result_of(future: Future[Assigned], request: Request) -> Assigned:
+async def result_of(future: Future[Assigned], request: Request | None) -> Assigned:
     """What comes of some texts; the work ends when the client is gone, or its time is over."""
     waiting = asyncio.wrap_future(future)
     try:
         while not (await asyncio.wait({waiting}, timeout=LOOK))[0]:
-            if await request.is_disconnected():
+            if request is not None and await request.is_disconnected():
                 raise ClientDisconnect
         return waiting.result()
     finally:

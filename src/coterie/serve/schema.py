@@ -30,6 +30,7 @@ def _with_words(query: str) -> str:
 
 # Texts may hold half characters, which the strings of pydantic may not.
 String = InstanceOf[str]
+Query = Annotated[str, AfterValidator(_with_words), Field(max_length=QUERY)]
 Texts = Annotated[list[String], Field(min_length=1)]
 Number = Annotated[int, Field(ge=-1, le=1 << 40)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -59,9 +60,7 @@ class Nearest(Parameters):
 class Search(Nearest):
     """What is searched for, and where."""
 
-    q: Annotated[str, AfterValidator(_with_words)] = Field(
-        max_length=QUERY, examples=["money back"]
-    )
+    q: Query = Field(examples=["money back"])
     by: Literal["both", "meaning", "words"] = "both"
 
 
@@ -116,20 +115,33 @@ class Seen(Parameters):
     )
 
 
-class Cut(Seen):
+class Asked(Seen):
+    """A change that may be sent again, and what its client knew of the changes of others."""
+
+    id: Annotated[str, Field(pattern=r"^[\w.-]{1,100}$")] | None = Field(
+        None,
+        description="Of this change: sent again with its id, it is not done twice. What stands "
+        "before the last hyphen is the name of the client.",
+    )
+    seen: str | None = Field(
+        None,
+        max_length=100,
+        description="As /live gave it; an edit of clusters that another client has changed since "
+        "is answered with 409.",
+    )
+
+
+class Cut(Asked):
     """Which cut of the merge tree to show."""
 
     model_config = _examples({"clusters": "broad"}, {"clusters": 2})
     clusters: Level = Field(description="How many clusters, or broad, medium or fine.")
 
 
-class Change(Seen):
-    """The state that a client has seen, and whether to write."""
-
-    dry_run: StrictBool = Field(False, description="Tell what would be done, and write nothing.")
+DryRun = Annotated[StrictBool, Field(description="Tell what would be done, and write nothing.")]
 
 
-class Edit(Change):
+class Edit(Asked):
     """Edits as those of ``coterie edit``, or the undo of the last change."""
 
     model_config = _examples(
@@ -142,11 +154,14 @@ class Edit(Change):
         {"undo": True},
     )
     edits: list[Any] | dict[Any, Any] = Field([], description="A list of edits.")
-    undo: StrictBool = False
+    undo: StrictBool | Annotated[str, Field(max_length=100)] = Field(
+        False, description="true, or the id of the change that is to be undone, if it is the last."
+    )
+    dry_run: DryRun = False
 
     @model_validator(mode="after")
     def _one(self) -> Edit:
-        if self.has("edits") == self.undo or (self.dry_run and self.undo):
+        if self.has("edits") == bool(self.undo) or (self.dry_run and self.undo):
             raise ServeError(
                 422,
                 "edits_or_undo",
@@ -155,7 +170,7 @@ class Edit(Change):
         return self
 
 
-class Update(Change):
+class Update(Seen):
     """New rows; without any, only a refit."""
 
     model_config = _examples(
@@ -169,6 +184,7 @@ class Update(Change):
     new_only: StrictBool = False
     again: StrictBool = False
     refit: StrictBool = False
+    dry_run: DryRun = False
     n_clusters: Annotated[int, Field(strict=True, gt=0)] | Literal["auto"] | None = None
 
     @model_validator(mode="after")
@@ -211,6 +227,37 @@ class Version(Versioned):
     """The state of a run."""
 
     may_edit: bool = Field(description="Whether the token of the request may edit.")
+    seen: str = Field(description="What a client has seen: to be sent with its edits.")
+
+
+class LoggedChange(BaseModel):
+    """A change of the run, or that one was undone."""
+
+    id: str
+    by: str = Field(description="Who it was, as a sentence begins with it.", examples=["a command"])
+    said: str
+    can_undo: bool
+
+
+class Panel(BaseModel):
+    """A cluster in a list."""
+
+    id: int
+    name: str
+    size: int
+
+
+class Live(BaseModel):
+    """What the page shows of a run that is edited."""
+
+    version: str
+    seen: str
+    made: str = Field(description="When the run was made; another one has other clusters.")
+    clusters: list[Panel]
+    locked: list[int]
+    done: list[int]
+    changes: list[LoggedChange] = Field(description="The last ones; the newest is at the end.")
+    logged: int = Field(description="How many changes there were at all.")
 
 
 class Served(Versioned):

@@ -153,11 +153,13 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
+    assistants: bool = False,
     started: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Serve runs until a signal ends it; ``started`` is told the address.
 
-    A host that others can reach needs a token; port 0 takes one that is free.
+    A host that others can reach needs a token; port 0 takes one that is free. ``assistants`` are
+    answered at /mcp.
     """
     if not is_loopback(host) and not settings.tokens:
         raise UsageError(
@@ -168,6 +170,11 @@ def serve(
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{place.getsockname()[1]}"
     try:
-        Server(Service(runs, settings), lambda: started(address)).run([place])
+        service = Service(runs, settings)
+        if assistants:
+            from coterie.serve.assistants import with_assistants
+
+            with_assistants(service)
+        Server(service, lambda: started(address)).run([place])
     finally:
         place.close()

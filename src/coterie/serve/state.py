@@ -28,9 +28,10 @@ from coterie.corpus.corpus import value_to_text
 from coterie.errors import CoterieError
 from coterie.neighbors import unit_rows
 from coterie.report import read_run, render
-from coterie.report.points import visible
-from coterie.run_history import last_logged
+from coterie.report.points import shorten, visible
+from coterie.run_history import can_undo, read_log
 from coterie.runs.label import Labeller
+from coterie.serve.changes import seen
 from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Metrics
 from coterie.tree import need_tree
@@ -38,6 +39,7 @@ from coterie.tree import need_tree
 log = logging.getLogger(__name__)
 
 STEP = 128  # texts of a run that are encoded at a time, between requests
+CHANGES = 50  # that the page knows of
 RETRY = 10.0  # seconds until a folder that could not be read is read again
 
 
@@ -79,14 +81,29 @@ class Snapshot:
         # The texts' vectors, of unit length; None until all are there.
         self.vectors: Floats | None = None
         self.trouble: CoterieError | None = None  # why there will be no vectors
-        live = {
+        log = read_log(folder)
+        undo = {change.id for change in can_undo(log)}
+        self.live = {
             "version": self.version,
+            "seen": seen(run.facts["finished"], len(log)),
             "made": run.facts["finished"],
+            "clusters": [
+                {"id": c.id, "name": visible(c.name), "size": c.size} for c in run.clusters
+            ],
             "locked": sorted(self.marks["locked"]),
-            "done": sorted(self.marks["done"]),
-            "last": [visible(sentence) for sentence in last_logged(folder)],
+            "done": sorted(self.marks["done"] & run.names.keys()),
+            "changes": [
+                {
+                    "id": change.id,
+                    "by": change.by,
+                    "said": visible(shorten(change.said)),
+                    "can_undo": change.id in undo,
+                }
+                for change in log[-CHANGES:]
+            ],
+            "logged": len(log),
         }
-        self.page = render(read_run(folder, run.facts, run.clusters), live).encode("utf-8")
+        self.page = render(read_run(folder, run.facts, run.clusters), self.live).encode("utf-8")
 
     @cached_property
     def lowered(self) -> list[str]:
