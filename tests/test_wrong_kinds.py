@@ -102,6 +102,7 @@ def fitting(finished: Path, tmp_path: Path, address: str, monkeypatch) -> dict[s
         "choose_n_clusters.encoder": "tfidf",
         "describe_levels.levels": nest(VECTORS, LABELS, levels=[2]),
         "Run.column.name": "text", "cut.clusters": 2,
+        "compare_clusters.a": 0, "compare_clusters.b": 1,
     }  # fmt: skip
 
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 # Tools of the tests are taken as they are: their age says nothing about the package.
-TOOLS = "hypothesis mypy pytest pytest-xdist ruff furo myst-parser sphinx hatchling".split()
+TOOLS = (
+    "hypothesis mypy pytest pytest-xdist ruff furo myst-parser sphinx hatchling ipykernel nbclient"
+).split()
 
 
 def pins(text: str) -> dict[str, str]:

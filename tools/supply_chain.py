@@ -31,7 +31,7 @@ HOME = Path(__file__).parents[1]
 # What the targets of the Makefile install, each beyond those before it. torch is a list of its
 # own, since which build there is depends on the machine.
 LOCKS = ("torch", "run", "docs", "test", "torture")
-EXTRAS = {"train", "umap", "words", "excel", "serve"}  # that users may ask for, and tests bring
+EXTRAS = {"train", "umap", "words", "excel", "pandas", "plots", "serve", "mcp"}  # that tests bring
 BUILD = ("hatchling", "editables")  # for coterie itself, which is then built without a download
 
 
@@ -46,8 +46,8 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def needs(package: metadata.Distribution, extras: set[str]) -> list[str]:
-    """Names of what a package needs here, with some of its extras."""
+def needs(package: metadata.Distribution, extras: set[str]) -> list[tuple[str, set[str]]]:
+    """Names of what a package needs here, with some of its extras, and the extras of that."""
     from packaging.requirements import Requirement
 
     found = []
@@ -55,24 +55,25 @@ def needs(package: metadata.Distribution, extras: set[str]) -> list[str]:
         wanted = Requirement(line)
         marks = [{"extra": extra} for extra in {"", *extras}]
         if wanted.marker is None or any(wanted.marker.evaluate(mark) for mark in marks):
-            found.append(normal(wanted.name))
+            found.append((normal(wanted.name), wanted.extras))
     return found
 
 
 def collect(extras: set[str]) -> dict[str, metadata.Distribution]:
     """All that is needed, directly or not, by name; what is not installed is left out."""
     found: dict[str, metadata.Distribution] = {}
-    pending = [(ROOT, extras)]
+    pending, seen = [(ROOT, extras)], []
     while pending:
         name, chosen = pending.pop()
-        if name in found:
+        if (name, chosen) in seen:
             continue
+        seen.append((name, chosen))
         try:
             package = metadata.distribution(name)
         except metadata.PackageNotFoundError:
             continue
         found[name] = package
-        pending += [(other, set()) for other in needs(package, chosen)]
+        pending += needs(package, chosen)
     return dict(sorted(found.items()))
 
 
@@ -128,7 +129,7 @@ def sbom(extras: set[str]) -> dict[str, Any]:
 
     made = {name: component(name, package) for name, package in packages.items()}
     below = {
-        name: needs(package, extras if name == ROOT else set())
+        name: {other for other, _ in needs(package, extras if name == ROOT else set())}
         for name, package in packages.items()
     }
     return {

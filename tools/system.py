@@ -2,11 +2,12 @@
 
     python tools/system.py run       # what an environment needs
     python tools/system.py test      # what "make test" needs: WordNet's files, Apertium
-    python tools/system.py test-all  # and a browser
+    python tools/system.py test-all  # and a browser, and axe-core
     python tools/system.py remove    # take these away again, for tools/bare.py
 
-Debian packages are installed by apt-get, as root or by sudo without a password. This never fails:
-what is still missing is left out by the tests, which say so at their end, or fail if CI is "true".
+Debian packages are installed by apt-get, as root or by sudo without a password. axe-core, a test of
+whether everybody can use a page, comes by npm into the environment. This never fails: what is still
+missing is left out by the tests, which say so at their end, or fail if CI is "true".
 
 Environment
 -----------
@@ -21,9 +22,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 from pathlib import Path
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+AXE, AXE_FILE = "axe-core@4.14.0", Path(sys.prefix) / "axe.min.js"
 ALL = ("chromium", "wordnet-base", "apertium", "apertium-eng-spa")
 
 
@@ -83,6 +87,21 @@ def install(packages: list[str]) -> str:
     return apt_get(before, "install", "--no-install-recommends", *packages)
 
 
+def fetch_axe() -> str:
+    """Put axe-core beside Python; what was wrong, or nothing."""
+    if os.environ.get("SYSTEM") == "no" or not shutil.which("npm"):
+        return "SYSTEM=no, or there is no npm here"
+    with tempfile.TemporaryDirectory() as place:
+        asked = subprocess.run(["npm", "pack", AXE], cwd=place, capture_output=True, text=True)
+        if asked.returncode:
+            return asked.stderr.strip()[-200:]
+        with tarfile.open(next(Path(place).glob("*.tgz"))) as packed:
+            script = packed.extractfile("package/axe.min.js")
+            assert script is not None
+            AXE_FILE.write_bytes(script.read())
+    return ""
+
+
 def remove() -> int:
     """Remove all that the tests would install, and check that it is gone."""
     state = subprocess.run(
@@ -110,6 +129,8 @@ def main(arguments: list[str]) -> int:
     if packages and (wrong := install(packages)):
         line = f"sudo apt-get install {' '.join(packages)}"
         sys.stderr.write(f"Not installed ({wrong}). To have all of it, run: {line}\n")
+    if arguments == ["test-all"] and not AXE_FILE.exists() and (wrong := fetch_axe()):
+        sys.stderr.write(f"axe-core is left out ({wrong}).\n")
     return 0
 
 

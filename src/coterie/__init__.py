@@ -18,6 +18,7 @@ _PUBLIC = {
     "choose_n_clusters": "coterie.choose",
     "cluster": "coterie.runs",
     "compare": "coterie.comparison",
+    "compare_clusters": "coterie.comparison",
     "cut": "coterie.editing",
     "describe": "coterie.description",
     "edit": "coterie.editing",

@@ -183,6 +183,8 @@ def test_without_a_number_one_is_found_and_explained(tickets: Path, tmp_path: Pa
     assert fine == manifest["parameters"]["n_clusters"] > choice["n_clusters"] > 1
     assert choice["low"] <= choice["n_clusters"] <= choice["high"]
     assert choice["reason"] in manifest["summary"] and choice["reason"] in result.output
+    asked = [result.output.index(said) for said in ("about?", "growing?", "attention?", "#  texts")]
+    assert asked == sorted(asked) and asked[-1] < result.output.rindex(choice["reason"])
     refused = run("cluster", tickets, "--method", "kmeans", "--effort", "quick", "-k", "3",
                   "--out", str(tmp_path / "p"), code=2)  # fmt: skip
     assert says(refused.output, "does not take it")

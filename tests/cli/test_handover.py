@@ -86,7 +86,9 @@ def test_at_most_the_share_is_marked_and_those_with_the_highest_scores(done: Pat
     assert manifest["outliers"]["marked"] == len(marked)
     assert manifest["handover"]["levels"] == [2, 3, 6]
     assert says(
-        (done / "said.txt").read_text(), "%); the column nearest_cluster", format(len(marked), ",")
+        (done / "said.txt").read_text(),
+        "%) fit no cluster; the column nearest_cluster",
+        format(len(marked), ","),
     )
     sizes = {
         c["id"]: c["size"] for c in json.loads((done / "clusters.json").read_text())["clusters"]

@@ -75,6 +75,13 @@ def test_the_table_has_levels_that_hold_whole_clusters(done: Path) -> None:
     assert nmi([r["broad"] for r in placed], [r["coterie_broad"] for r in placed]) > 0.9
 
 
+def test_no_cluster_has_one_or_two_texts(done: Path) -> None:
+    found = whole(done)
+    assert min(node.size for node in found.tree.nodes.values()) == 3
+    # Those that had are part of another, also for the model.
+    assert len(found.model.assigner_.place) > found.tree.finest
+
+
 def test_the_other_files_agree_with_the_table(done: Path) -> None:
     table, tree = rows(done / "assignments.csv"), coterie.Run(done).tree
     columns = {"broad": "coterie_broad", "medium": "cluster", "fine": "fine"}
@@ -147,7 +154,6 @@ def test_a_fitted_model_has_themes(texts, tmp_path: Path) -> None:
     assert len(coterie.broad_themes(model, given, n_themes=5).levels[0]) == 5
     page = model.report(tmp_path / "page.html", given, levels="themes").read_text("utf-8")
     assert f"16 clusters in {len(themes)} broad themes." in page
-    assert '"first":"broad theme"' in page and '"name":"broad theme"' in page
     with raises(coterie.errors.UsageError, "should be an integer of", "n_themes"):
         coterie.broad_themes(model, given, n_themes=0)
     with raises(coterie.errors.UsageError, "clusters to group", "16"):

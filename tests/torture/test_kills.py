@@ -86,8 +86,9 @@ def endpoint() -> Iterator[str]:
 
     class Names(EndpointServer):
         def post(self, handler: Any, body: Any) -> None:
-            texts = json.loads(body["messages"][1]["content"])["texts"]
-            said = json.dumps({"name": "Given name", "quotes": texts[:1]})
+            lines = body["messages"][-1]["content"].splitlines()
+            texts = [line[2:] for line in lines if line.startswith("- ")]
+            said = "\n".join(["Name: Given name", *(f"Quote: {text}" for text in texts[:2])])
             send(handler, 200, {"choices": [{"message": {"content": said}}]})
 
     with Names() as server:
