@@ -483,8 +483,8 @@ def verdicts_file(rows: Sequence[Row]) -> str:
     """Every comparison behind a verdict, as CSV."""
     out = io.StringIO()
     write = csv.writer(out, lineterminator="\n").writerow
-    write(["paper", "claim", "where", "measure", "dataset", "first", "second", "n", "unit", "effect",
-           "low", "high", "p", "holm", "verdict"])  # fmt: skip
+    names = "paper claim where measure dataset first second n unit effect low high p holm verdict"
+    write(names.split())
     for paper in PAPERS.values():
         for j in judge(paper, rows):
             for e in j.effects:
