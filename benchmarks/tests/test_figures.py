@@ -305,7 +305,6 @@ def test_bars_are_as_high_as_the_means() -> None:
     assert picture.subtitle.startswith("mean and deviation of 1 to 2 seeds")
     assert "3 runs of 2026-11-15" in picture.about
     assert bars_of(rows[:2], "sccl", ["SCCL", "instances only"], "") is None  # nothing to compare
-    assert papers.sccl_strengths(rows) is None
 
 
 def test_bars_show_what_training_made_not_what_the_guard_returned() -> None:

@@ -1,13 +1,13 @@
 """SCCL: Supporting Clustering with Contrastive Learning (Zhang et al., NAACL 2021).
 
-The objective over a batch of ``n`` texts, each with two views, Eq. (6)::
+The objective over a batch of ``n`` texts, each with two views, Eq. (7)::
 
     L = L_Cluster + eta L_Instance
 
     L_Instance  NT-Xent of the projected views: the two views of a text are positives, the
                 2n - 2 views of the other texts negatives                  Eq. (1)-(2)
     L_Cluster   mean KL(p || q) of the Student-t assignment q of the text
-                to its sharpened target p ~ q^2 / f                        Eq. (3)-(5)
+                to its sharpened target p ~ q^2 / f                        Eq. (3)-(6)
 
 Reading order: network, losses, estimator. NT-Xent and the Student-t assignment are shared with
 other methods and stand in ``blocks/``. Deviations from the paper and from the authors' code are in

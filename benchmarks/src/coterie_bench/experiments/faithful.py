@@ -1,33 +1,49 @@
 """How faithful the five papers are followed: tables of faithful.md, checked where they can be.
 
 Values of presets are compared with the numbers that the papers print, code that an equation names
-has to exist, and verdicts on claims are made from result lines. ``coterie-bench fill`` puts
-the tables into the page.
+has to exist, and verdicts on claims are made from result lines by the rule of ``verdicts``.
+``coterie-bench fill`` puts the tables into the page, and every comparison into
+``results/verdicts.csv``.
 """
 
 from __future__ import annotations
 
+import csv
 import importlib
+import io
 import json
 import math
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from functools import cache
 from pathlib import Path
 from typing import Any
-
-from scipy.stats import mannwhitneyu, ttest_1samp, ttest_ind_from_stats
 
 from coterie.methods import METHODS
 from coterie_bench import ROOT
 from coterie_bench.beside import load_reported
-from coterie_bench.datasets import BENCHMARKS
+from coterie_bench.datasets import BENCHMARKS, CARDS
 from coterie_bench.experiments import lines
 from coterie_bench.ledger import Row, key_of, read_results
 from coterie_bench.suites import SUITES, SWEEPS, own_data, plan
-from coterie_bench.tables import SAME, Measured, cell, fuller, measured, order_of, shown
+from coterie_bench.tables import METRICS, SAME, Measured, cell, fuller, measured, order_of, shown
+from coterie_bench.verdicts import (
+    FAILS,
+    HOLDS,
+    LITTLE,
+    OPEN,
+    SEEDS,
+    UNTESTED,
+    Effect,
+    Side,
+    corrected,
+    effect,
+    in_words,
+    on_sets,
+    weakest,
+)
 
 RESULTS, PICTURES = ROOT / "results", ROOT / "results" / "pictures"
 PRINTED, CORRECTED, DEVIATES, ABSENT = "as printed", "corrected", "deviates", "not there"
@@ -60,7 +76,7 @@ class Shown:
 
     ``sets`` are the data sets that it has in the paper; of a table with printed numbers they are
     those of the numbers. ``file`` names result lines outside of the suites, ``figure`` a figure
-    made by a run.
+    made by a run of its own. ``seeds`` are planned where no suite plans the entries.
     """
 
     what: str
@@ -69,55 +85,43 @@ class Shown:
     figure: str = ""
     note: str = ""
     sets: tuple[str, ...] = ()
+    seeds: int = SEEDS
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Lines of a figure: the end of ``first`` against ``second``, or against its own beginning.
+    """Lines of a figure: the end of ``first`` less that of ``second``, or less its own beginning.
 
-    ``rule`` says what the claim wants: "below" a number, "falls", "rises", "never falls", "above"
-    the second line by more than ``least``, or as "close" to all lines of the panel as ``least``.
+    With ``falls`` the claim is that it falls.
     """
 
     figure: str
     panel: int
     first: str
-    rule: str
     second: str = ""
-    least: float = 0.0
+    falls: bool = False
 
 
 @dataclass(frozen=True)
 class Step:
-    """How an index of the lines of ``label`` changes between two stages of training.
-
-    A mean change above ``least`` counts as a rise, one below its negative as a fall.
-    """
+    """How an index of the lines of ``label`` changes between two stages of training."""
 
     label: str
     index: str
     before: str
     after: str
-    least: float
-
-
-@dataclass(frozen=True)
-class Look:
-    """A claim about a figure that is no curve: ``read`` says if it holds, and by what."""
-
-    figure: str
-    read: str  # name of a function of this module
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a paper: ``better`` has a higher NMI than each of ``worse``.
+    """A claim of a paper: ``better`` scores higher than each of ``worse``.
 
     ``worse`` may be "start", the clusters before training of the same runs. With ``same`` the
-    claim is that it makes no difference: at most two points. ``curve`` reads the numbers of a
-    figure instead, ``step`` an index after two stages, which the claim says to rise, ``look`` what
-    else a figure holds. Without any of them it is not tested, and ``note`` says why; else what to
-    mind. ``better`` may begin with "start of ": the clusters before training of those runs.
+    claim is that the difference is small. ``curve`` reads the numbers of a figure instead,
+    ``step`` an index after two stages, which the claim says to rise, ``cosine`` how far two kinds
+    of wordings are from their texts: the first nearer. Without any of them nothing is tested, and
+    ``note`` says why. ``void`` says why the runs there are cannot decide. ``better`` may begin with
+    "start of ": the clusters before training of those runs.
     """
 
     what: str
@@ -125,18 +129,25 @@ class Claim:
     better: str = ""
     worse: tuple[str, ...] = ()
     same: bool = False
+    score: str = "nmi"
     datasets: tuple[str, ...] = ()
     file: str = ""
     note: str = ""
+    void: str = ""
     curve: Curve | None = None
     step: Step | None = None
-    look: Look | None = None
+    cosine: tuple[str, str] | None = None
 
     @classmethod
     def read(cls, given: dict[str, Any]) -> Claim:
         """The claim of a table in ``faithful.toml``."""
-        kinds = {"curve": Curve, "step": Step, "look": Look}
+        kinds = {"curve": Curve, "step": Step}
         return cls(**{k: kinds[k](**v) if k in kinds else v for k, v in _tuples(given).items()})
+
+    @property
+    def margin(self) -> float:
+        """How large a difference counts as none, where that is the claim."""
+        return LITTLE if self.same else 0.0
 
 
 @dataclass(frozen=True)
@@ -152,44 +163,7 @@ class Paper:
     presets: tuple[str, ...] = field(default=("paper",))
 
 
-def farther_than_sccl(picture: Any) -> tuple[bool, str]:
-    """Silhouette of the true classes, from the subtitle of the map."""
-    values = re.findall(r"\b(SCCL|DECCRL) (-?[\d.]+\d)", picture["subtitle"])
-    found = {name: float(value) for name, value in values}
-    told = f"silhouette of the classes {found['DECCRL']}, of SCCL {found['SCCL']}"
-    return found["DECCRL"] > found["SCCL"], told
-
-
-def names_are_words(picture: Any) -> tuple[bool, str]:
-    """The three names of classes that the paper shows, among the words of topics."""
-    table = " ".join(" ".join(row[1:]) for row in picture["panels"][0]["rows"])
-    words = set(re.findall(r"[^\s,]+", table))
-    names = ("osx", "excel", "oracle")
-    found = [name for name in names if name in words]
-    return len(found) == len(names), f"{', '.join(found) or 'none'} of {', '.join(names)}"
-
-
-def pairs_move(picture: Any) -> tuple[bool, str]:
-    """Mean cosine of pairs before and after training, of one class and of two."""
-    rows = {row[0]: row for row in picture["panels"][0]["rows"]}
-    one, two = ([float(x) for x in rows[name][2:4]] for name in ("one class", "two classes"))
-    told = f"mean cosine of one class from {one[0]} to {one[1]}, of two from {two[0]} to {two[1]}"
-    return one[1] > one[0] and two[1] < two[0], told
-
-
-def cosines_fall(picture: Any) -> tuple[bool, str]:
-    """Mean cosine of StackOverflow's texts and their wordings, from the first histogram."""
-    panel = next(p for p in picture["panels"] if p["kind"] == "histogram")
-    middles = [(a + b) / 2 for a, b in pairwise(panel["edges"])]
-    means = {}
-    for label, counts in panel["series"].items():
-        means[label] = sum(x * n for x, n in zip(middles, counts, strict=True)) / sum(counts)
-    plain, both = (means[label] for label in ("contextual", "contextual + CharSwap"))
-    return both < plain, f"mean cosine {both:.2f}, with substitution alone {plain:.2f}"
-
-
 START = "start of "  # before a label: its clusters before training
-LITTLE = 2.0  # points of NMI that count as no difference, with few seeds or if that is the claim
 
 
 def _tuples(given: dict[str, Any]) -> dict[str, Any]:
@@ -206,36 +180,34 @@ def _paper(given: dict[str, Any]) -> Paper:
 
 PAPERS = {one["method"]: _paper(one) for one in own_data("faithful.toml")["papers"]}
 SWEPT = {label for values in SWEEPS["aecl"].values() for label in values}
-MANY = 3  # more entries than this are counted, not named
-FEW = 3  # fewer seeds than this say little about the spread: no test
 
 
-def settings_table(paper: Paper) -> str:
-    """What the paper prints beside what the preset has."""
+def settings_part(paper: Paper) -> str:
+    """How many printed values the presets have, and a table of those that differ."""
     body = []
     for s in paper.settings:
         model = METHODS[paper.method].make(2, s.preset)
         ours = model.get_params(deep=False)[s.parameter]
-        same = ours == s.printed or (isinstance(ours, (list, tuple)) and [*ours] == [*s.printed])
-        status = PRINTED if same else DEVIATES
-        body.append(
-            [
-                s.what,
-                str(s.printed),
-                f"`{s.parameter}={ours}`, preset `{s.preset}`",
-                f"{status}: {s.why}" if s.why else status,
-            ]
-        )
-    return lines.table(["printed", "value", "here", ""], body)
+        if not (ours == s.printed or (isinstance(ours, tuple) and [*ours] == [*s.printed])):
+            here = f"`{s.parameter}={ours}`, preset `{s.preset}`"
+            body.append([s.what, str(s.printed), here, f"{DEVIATES}: {s.why}"])
+    names = ", ".join(f"`{name}`" for name in dict.fromkeys(s.preset for s in paper.settings))
+    same = len(paper.settings) - len(body)
+    said = f"{same} of {len(paper.settings)} printed values are those of the presets ({names})."
+    table = lines.table(["printed", "value", "here", ""], body)
+    return f"{said}\n\n{table}\n\n" if body else said
 
 
-def parts_table(paper: Paper) -> str:
-    """Equations and steps."""
+def parts_part(paper: Paper) -> str:
+    """Equations and steps: those as printed in a sentence, the others in a table."""
+    plain = [part.what for part in paper.parts if part.status == PRINTED and not part.note]
     body = []
     for part in paper.parts:
-        where = f"`{part.code.removeprefix('coterie.').replace(':', '.')}`" if part.code else ""
-        body.append([part.what, part.status, part.note, where])
-    return lines.table(["equation or step", "", "why, or what else", "in the code"], body)
+        if part.what not in plain:
+            where = f"`{part.code.removeprefix('coterie.').replace(':', '.')}`" if part.code else ""
+            body.append([part.what, part.status, part.note, where])
+    table = lines.table(["equation or step", "", "why, or what else", "in the code"], body)
+    return f"As printed: {'; '.join(what.split(', ')[0] for what in plain)}.\n\n{table}"
 
 
 def find(code: str) -> Any:
@@ -244,263 +216,212 @@ def find(code: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def shown_table(paper: Paper, rows: Sequence[Row]) -> str:
-    """Tables and figures, with the data sets and seeds of their lines."""
-    body = []
-    for item in paper.shown:
-        found = lines_of(item.labels, paper, rows, item.file)
-        if item.figure:
-            file = PICTURES / f"{item.figure}.json"
-            made = json.loads(file.read_text("utf-8")) if file.exists() else None
-            status = f"run: [`{item.figure}`](figures.md), {where_of(made)}" if made else "not run"
-        elif found:
-            seeds = {d: [len(m.rows) for m in found if m.dataset == d] for d in sets_of(found)}
-            status = "run: " + ", ".join(
-                f"{d} ({min(n)}{f' to {max(n)}' * (max(n) > min(n))} seeds)"
-                for d, n in seeds.items()
-            )
-            status = status.replace("(1 seeds)", "(1 seed)") + lacking(item, paper, found)
-        else:
-            status = "" if item.note.startswith(("not run", "nothing")) else "not run"
-        body.append([item.what, "; ".join(part for part in (status, item.note) if part)])
-    return lines.table(["table or figure", ""], body)
-
-
-def where_of(picture: Any) -> str:
-    """On what a figure was made: by its title, or where it is made from lines, by its curves."""
-    _, told, where = picture["title"].rpartition(" \u2013 ")
-    if told:
-        return str(where)
-    return f"{', '.join(picture['panels'][0]['series'])}; {picture['subtitle']}"
-
-
-def lacking(item: Shown, paper: Paper, found: Sequence[Measured]) -> str:
-    """What the paper's table or figure has and the lines have not: entries, data sets, both."""
-    there = {(m.shown, m.dataset) for m in found}
-    never = [n for n in item.labels if not any(n == label for label, _ in there)]
-    kept = [n for n in item.labels if n not in never]
-    wanted = item.sets or tuple(
-        dict.fromkeys(
-            r.dataset
-            for r in load_reported()
-            if (r.paper, r.table) == (paper.name, item.what.split(",")[0])
-        )
-    )
-    told = [f"not run: {', '.join(never)}"] if never else []
-    none, some = [], []
-    for dataset in wanted:
-        lost = [n for n in kept if (n, dataset) not in there]
-        if len(lost) == len(kept):
-            none.append(dataset)
-        elif len(lost) > MANY:
-            some.append(f"{dataset} without {len(lost)} of {len(kept)} entries")
-        elif lost:
-            some.append(f"{dataset} without {', '.join(lost)}")
-    told += [f"not run on {', '.join(none)}"] if none else []
-    return "".join(f"; {part}" for part in (*told, *some))
-
-
-def lines_of(
-    labels: Sequence[str], paper: Paper, rows: Sequence[Row], file: str = ""
-) -> list[Measured]:
+def lines_of(labels: Sequence[str], rows: Sequence[Row], file: str = "") -> list[Measured]:
     """What was measured under these labels; lines outside of the suites from their own file."""
     if file:
-        path = RESULTS / f"{file}.jsonl"
-        own = read_results([path]) if path.exists() else []
+        own = read_results([RESULTS / f"{file}.jsonl"])
         rows = list({key_of(row): row for row in own}.values())
     return measured(row for row in rows if shown(row) in labels)
 
 
-def sets_of(found: Sequence[Measured]) -> list[str]:
-    """Data sets, benchmarks first."""
-    names = {m.dataset for m in found}
-    return [*(d for d in BENCHMARKS if d in names), *sorted(names - set(BENCHMARKS))]
+def sets_of(names: Sequence[str]) -> list[str]:
+    """Data sets, each once, benchmarks first."""
+    return sorted(dict.fromkeys(names), key=order_of)
 
 
-def claims_table(paper: Paper, rows: Sequence[Row]) -> str:
-    """Claims with a verdict and the differences that it comes from."""
-    body = []
-    for claim in paper.claims:
-        verdict, evidence = judge(claim, paper, rows)
-        body.append([f"{claim.what} ({claim.where})", verdict, evidence])
-    return lines.table(["claim", "verdict", "points of NMI (seeds)"], body)
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its comparisons, and what it names that has no lines: (data set, entry)."""
+
+    claim: Claim
+    effects: tuple[Effect, ...] = ()
+    lost: tuple[tuple[str, str], ...] = ()
+    void: str = ""
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Verdict of each data set; one without any comparison is not tested."""
+        found = on_sets(self.effects)
+        if self.void:
+            return dict.fromkeys(found, UNTESTED)
+        return found | {name: UNTESTED for name, _ in self.lost if name not in found}
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words."""
+        few = [min(e.n) for e in self.effects if e.verdict == UNTESTED]
+        why = f"{min(few)} seed{'s' * (min(few) > 1)}" if few else self.claim.note or "no lines"
+        return in_words(list(self.kinds.values()), self.void or why)
+
+    @property
+    def summary(self) -> str:
+        """Which column of the summary it counts in."""
+        tested = [kind for kind in self.kinds.values() if kind != UNTESTED]
+        if not tested:
+            return UNTESTED
+        if HOLDS in tested:
+            return HOLDS if set(tested) == {HOLDS} else PART
+        return FAILS if FAILS in tested else OPEN
+
+    @property
+    def after_holm(self) -> bool:
+        """Whether it holds on every tested set, also with the corrected p."""
+        known = [e for e in self.effects if e.verdict != UNTESTED]
+        return self.summary == HOLDS and all(e.after_holm for e in known)
+
+    @property
+    def evidence(self) -> str:
+        """For each data set the comparison that its verdict rests on, and what has no lines."""
+        told: list[str] = []
+        if not self.effects:
+            return ""
+        for name in sets_of([e.dataset for e in self.effects]):
+            own = [e for e in self.effects if e.dataset == name]
+            told.append(say(weakest(own), named=len(self.claim.worse) > 1))
+        missing: dict[str, str] = {}  # sets of each label
+        for name, label in self.lost:
+            missing[label] = f"{missing[label]}, {name}" if label in missing else name
+        for names in dict.fromkeys(missing.values()):
+            lacking = [label for label, own in missing.items() if own == names]
+            what = "; ".join(lacking) if len(lacking) < SEEDS else f"{len(lacking)} entries"
+            told.append(f"no lines of {what} on {names}")
+        return "; ".join([*told, self.claim.note] if self.claim.note else told)
 
 
-def judge(claim: Claim, paper: Paper, rows: Sequence[Row]) -> tuple[str, str]:
-    """Verdict on a claim, and the differences in words."""
+PART = "hold in part"
+
+
+def say(e: Effect, *, named: bool = False) -> str:
+    """An effect in words: interval, replicates, p and Holm's p."""
+    digits = ".1f" if e.measure in METRICS else ".2g"
+    n = "/".join(map(str, dict.fromkeys(e.n))) + f" {e.unit}s" * (e.unit != "seed")
+    said = f"{e.dataset}{f' over {e.second}' * named} {e.value:+{digits}}"
+    if e.verdict == UNTESTED:
+        return f"{said} ({n})"
+    tested = "" if math.isnan(e.holm) else f" {_p(e.p)}/{_p(e.holm)}"
+    return f"{said} [{e.low:{digits}}, {e.high:{digits}}] ({n}){tested}"
+
+
+def _p(value: float) -> str:
+    return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+
+
+def judge(paper: Paper, rows: Sequence[Row]) -> list[Judged]:
+    """All claims of a paper; Holm's correction is over all its comparisons that test something."""
+    found = [judge_one(claim, paper, rows) for claim in paper.claims]
+    counted = iter(corrected([j.effects for j in found if not j.void]))
+    return [j if j.void else replace(j, effects=tuple(next(counted))) for j in found]
+
+
+def judge_one(claim: Claim, paper: Paper, rows: Sequence[Row]) -> Judged:
+    """A claim with its comparisons, before Holm's correction."""
     if claim.curve is not None:
-        return read_curve(claim.curve)
-    if claim.look is not None:
-        return read_look(claim.look)
+        return Judged(claim, tuple(of_curve(claim.curve, claim.margin)), void=claim.void)
     if claim.step is not None:
-        verdict, told = read_stages(claim.step, rows, same=claim.same)
-        return verdict, f"{told}; {claim.note}" if claim.note else told
+        return Judged(claim, tuple(of_stages(claim, rows)), void=claim.void)
+    if claim.cosine is not None:
+        return Judged(claim, tuple(of_cosines(*claim.cosine, claim.datasets)), void=claim.void)
     if not claim.better:
-        return "not tested", claim.note
-    return compare(claim, paper, rows)
-
-
-def differences(
-    claim: Claim, paper: Paper, rows: Sequence[Row]
-) -> list[tuple[str, str, Difference]]:
-    """What a claim compares: data set, the other entry, difference; benchmarks first."""
-    found = {(m.shown, m.dataset): m for m in lines_of_claim(claim, paper, rows)}
+        return Judged(claim, lost=())
+    found = {(m.shown, m.dataset): m for m in lines_of_claim(claim, rows)}
     better, before = claim.better.removeprefix(START), claim.better.startswith(START)
-    seen: list[tuple[str, str, Difference]] = []
-    for dataset in sets_of(list(found.values())):
+    effects: list[Effect] = []
+    lost: list[tuple[str, str]] = []
+    for dataset in claim.datasets or sets_of([d for _, d in found]):
         first = of_label(found, better, dataset)
-        if first is None or (claim.datasets and dataset not in claim.datasets):
+        if first is None:
+            lost += [(dataset, better)] * bool(claim.datasets)
             continue
         first = at_start(first) if before else first
         for worse in claim.worse:
-            if worse == "start":
-                seen.append((dataset, worse, from_start(first)))
-            elif (second := of_label(found, worse, dataset)) is not None:
-                seen.append((dataset, worse, between(first, second)))
-    return seen
+            second = first if worse == "start" else of_label(found, worse, dataset)
+            if second is None:
+                wanted = claim.datasets or (worse, dataset) in planned()
+                lost += [(dataset, worse)] if wanted else []
+            else:
+                effects.append(compare(claim, first, second, worse))
+    return Judged(claim, tuple(effects), tuple(lost), claim.void)
 
 
-def compare(claim: Claim, paper: Paper, rows: Sequence[Row]) -> tuple[str, str]:
-    """Verdict by the lines of the entries that a claim names."""
-    seen = differences(claim, paper, rows)
-    if not seen:
-        return "not tested", "no lines"
-    several = len(claim.worse) > 1
-    told = [f"{dataset}{f' over {worse}' * several} {d}" for dataset, worse, d in seen]
-    if claim.same:
-        verdict = little([d for _, _, d in seen])
+def compare(claim: Claim, first: Measured, second: Measured, worse: str) -> Effect:
+    """The effect of one entry over another, or over the clusters that its runs started from."""
+    ends = by_seed(first, claim.score)
+    if worse == "start":
+        starts = by_seed(at_start(first), claim.score)
+        sides: tuple[Side, ...] = (Side.of([ends[s] - starts[s] for s in ends]),)
     else:
-        signs = [d.sign for _, _, d in seen]
-        verdict = in_words(signs.count(1), signs.count(-1), len(signs))
-    lost = [name for name in claim.worse if name not in {worse for _, worse, _ in seen}]
-    told += [f"not tested over {', '.join(lost)}"] if lost else []
-    told += [claim.note] if claim.note else []
-    return verdict + (" where tested" if lost else ""), "; ".join(told)
-
-
-def in_words(held: int, opposite: int, cases: int) -> str:
-    """A verdict; what is no difference is told from what is the opposite."""
-    if held == cases:
-        return "holds"
-    if held:
-        verdict = f"holds in {held} of {cases} cases"
-        return verdict + (f", the opposite in {opposite}" if opposite else "")
-    if not opposite:
-        return "does not hold: no clear difference"
-    return "does not hold: the opposite" + (
-        f" in {opposite} of {cases} cases" if opposite < cases else ""
+        sides = (Side.of([*ends.values()]), Side.of([*by_seed(second, claim.score).values()]))
+    return effect(
+        first.dataset, claim.better, worse, sides, measure=claim.score, margin=claim.margin
     )
 
 
-def little(differences: Sequence[Difference]) -> str:
-    """The verdict on the claim that something matters little, which noise cannot support."""
-    if all(abs(d.value) <= LITTLE for d in differences):
-        return "holds"
-    large = sum(d.clear and abs(d.value) > LITTLE for d in differences)
-    if not large:
-        return "not tested: too much noise"
-    cases = f" in {large} of {len(differences)} cases" if large < len(differences) else ""
-    return f"does not hold{cases}"
+def by_seed(found: Measured, score: str = "nmi") -> dict[int, float]:
+    """Points of each seed at the end of training, before the guard; its repeats are averaged."""
+    values: dict[int, list[float]] = {}
+    for row in found.rows:
+        scores = row.get("trained_scores") or row["scores"]
+        values.setdefault(row["seed"], []).append(100 * scores[score])
+    return {seed: statistics.fmean(own) for seed, own in values.items()}
 
 
-def read_curve(curve: Curve, folder: Path = PICTURES) -> tuple[str, str]:
-    """Verdict by the numbers of a figure, which is of one run unless its title says otherwise."""
+def of_curve(curve: Curve, margin: float = 0.0, folder: Path = PICTURES) -> Iterator[Effect]:
+    """What the ends of lines in a figure say; with one seed there is no deviation, and no test."""
     file = folder / f"{curve.figure}.json"
-    if not file.exists():
-        return "not tested", "no figure"
-    picture = json.loads(file.read_text("utf-8"))
+    picture = json.loads(file.read_text("utf-8")) if file.exists() else {"panels": []}
     if len(picture["panels"]) <= curve.panel:
-        return "not tested", "no panel in the figure"
+        return
     series = picture["panels"][curve.panel]["series"]
-    points = series[curve.first]
-    values = [point[1] for point in points]
-    begin, end = values[0], values[-1]
-    told = f"from {with_deviation(points[0])} to {with_deviation(points[-1])}"
-    sides = (points[-1], points[0])
-    if curve.rule == "below":
-        held = end < curve.least
-    elif curve.rule in ("falls", "rises"):
-        held = end < begin if curve.rule == "falls" else end > begin
-    elif curve.rule == "never falls":
-        held = all(a <= b for a, b in pairwise(values))
-    elif curve.rule == "above":
-        sides = (points[-1], series[curve.second][-1])
-        held = end > sides[1][1] + curve.least
-        told = f"{with_deviation(points[-1])} at the end, {with_deviation(sides[1])} "
-        told += curve.second if curve.second.startswith("without") else f"with {curve.second}"
-    else:
-        ends = [own[-1] for own in series.values()]
-        held = max(e[1] for e in ends) - min(e[1] for e in ends) <= curve.least
-        told = f"at the end {', '.join(map(with_deviation, ends))}"
-    compares = curve.rule in ("falls", "rises", "above")
-    noisy = compares and not differ(*sides, seeds=seeds_of(picture))
-    told += ", within the noise" if noisy else ""
-    held = held and not noisy
-    where = picture["title"].split(" \u2013 ")[-1]
-    sets = where.split("; ")  # of a figure with a panel for each data set
-    where = sets[curve.panel] if len(sets) > 1 else where
-    return ("holds" if held else "does not hold"), f"{told}; [figure](figures.md), {where}"
+    end = series[curve.first][-1]
+    other = series[curve.second][-1] if curve.second else series[curve.first][0]
+    (name, seeds), *rest = made_on(picture)
+    if rest:  # a panel for each data set
+        name, seeds = made_on(picture)[curve.panel]
+    one, two = (Side(p[1], p[2] if len(p) > 2 else 0.0, seeds) for p in (end, other))
+    sides = (two, one) if curve.falls else (one, two)
+    more: dict[str, Any] = {"measure": curve.figure, "margin": margin}
+    yield effect(name, curve.first, curve.second or "its beginning", sides, **more)
 
 
-def differ(one: Sequence[float], other: Sequence[float], *, seeds: int) -> bool:
-    """Whether two points differ by more than the noise, where they have a deviation over seeds."""
-    if len(one) < 3 or one[2] + other[2] == 0:
-        return True
-    n = max(2, seeds)
-    test = ttest_ind_from_stats(one[1], one[2], n, other[1], other[2], n, equal_var=False)
-    return float(test.pvalue) < 0.05
+def made_on(picture: Any) -> list[tuple[str, int]]:
+    """The data sets that the title of a figure names, and how many seeds of each."""
+    where = picture["title"].rpartition(" \u2013 ")[2]
+    parts = where.split("; ")
+    return [
+        (part.split(",")[0], len(re.findall(r"\d+", part.rpartition("seed")[2]))) for part in parts
+    ]
 
 
-def seeds_of(picture: Any) -> int:
-    """How many seeds the title of a figure names."""
-    return len(re.findall(r"\d+", picture["title"].rpartition("seed")[2]))
-
-
-def read_look(look: Look, folder: Path = PICTURES) -> tuple[str, str]:
-    """Verdict by what a table or the subtitle of a figure holds."""
-    file = folder / f"{look.figure}.json"
-    if not file.exists():
-        return "not tested", "no figure"
-    picture = json.loads(file.read_text("utf-8"))
-    held, told = globals()[look.read](picture)
-    where = picture["title"].split(" \u2013 ")[-1]
-    return ("holds" if held else "does not hold"), f"{told}; [figure](figures.md), {where}"
-
-
-def read_stages(step: Step, rows: Sequence[Row], *, same: bool) -> tuple[str, str]:
-    """Verdict by the indices after each stage that lines hold.
-
-    From three seeds on a change of a set counts where the paired t-test says so.
-    """
-    seen = [row for row in rows if row.get("stages") and row["label"] == step.label and usual(row)]
+def of_stages(claim: Claim, rows: Sequence[Row]) -> Iterator[Effect]:
+    """Changes of an index between two stages, paired by seed; NMI and ACC in points."""
+    step = claim.step
+    assert step is not None  # the caller has looked
     unit = 100 if step.index in ("nmi", "acc") else 1
     changes: dict[str, list[float]] = {}
-    for row in seen:
+    for row in rows:
+        if not row.get("stages") or row["label"] != step.label or not usual(row):
+            continue
         index = {stage["stage"]: stage[step.index] for stage in row["stages"]}
         if index.get(step.before) is not None and index.get(step.after) is not None:
             change = unit * (index[step.after] - index[step.before])
             changes.setdefault(row["dataset"], []).append(change)
-    if not changes:
-        return "not tested", "no lines"
-    told, signs = [], []
-    for dataset in sorted(changes, key=order_of):
-        values = changes[dataset]
-        mean, n = statistics.fmean(values), len(values)
-        clear = n < FEW or float(ttest_1samp(values, 0.0).pvalue) < 0.05
-        signs.append((mean > step.least) - (mean < -step.least) if clear else 0)
-        told.append(f"{dataset} {mean:+.2g} ({n}{'' if clear else ', within the noise'})")
-    up, down, cases = signs.count(1), signs.count(-1), len(signs)
-    if same:
-        moved = up + down
-        verdict = "holds" if not moved else f"does not hold in {moved} of {cases} cases"
-    else:
-        verdict = in_words(up, down, cases)
-    return verdict, "; ".join(told)
+    for name in sets_of(list(changes)):
+        sides = (Side.of(changes[name]),)
+        more: dict[str, Any] = {"measure": step.index, "margin": claim.margin}
+        yield effect(name, step.label, f"{step.before} to {step.after}", sides, **more)
 
 
-def with_deviation(point: Sequence[float]) -> str:
-    """The value of a point, and its deviation over seeds where there is one."""
-    return f"{point[1]:.3g}" + (f" \u00b1 {point[2]:.2g}" if len(point) > 2 else "")
+def of_cosines(nearer: str, farther: str, datasets: Sequence[str]) -> Iterator[Effect]:
+    """How much nearer one kind of wordings is to its texts than another; a text is a replicate."""
+    rows = read_results([RESULTS / "view-cosines.jsonl"])
+    for name in datasets:
+        kinds = {row["label"]: row["cosine"] for row in rows if row["dataset"] == name}
+        if nearer in kinds and farther in kinds:
+            one, two = (
+                Side(c["mean"], c["deviation"], sum(c["histogram"]))
+                for c in (kinds[nearer], kinds[farther])
+            )
+            yield effect(name, nearer, farther, (one, two), measure="cosine", unit="text")
 
 
 def of_label(found: dict[tuple[str, str], Measured], label: str, dataset: str) -> Measured | None:
@@ -530,121 +451,75 @@ def settings_of(found: Measured) -> str:
     return key_of({**found.rows[0], "label": "", "seed": None})
 
 
-def lines_of_claim(claim: Claim, paper: Paper, rows: Sequence[Row]) -> list[Measured]:
+def lines_of_claim(claim: Claim, rows: Sequence[Row]) -> list[Measured]:
+    """What was measured of the entries that a claim names."""
     labels = [claim.better.removeprefix(START), *claim.worse]
     labels += [SAME[name] for name in labels if name in SAME]
     labels += SWEPT if claim.better in SWEPT else []
-    return lines_of(labels, paper, rows, claim.file)
+    return lines_of(labels, rows, claim.file)
 
 
-@dataclass(frozen=True)
-class Difference:
-    """Points of NMI; ``clear`` says whether it is more than chance."""
-
-    value: float
-    clear: bool
-    seeds: tuple[int, ...]
-
-    @property
-    def sign(self) -> int:
-        return (1 if self.value > 0 else -1) if self.clear else 0
-
-    def __str__(self) -> str:
-        counts = "/".join(map(str, dict.fromkeys(self.seeds)))
-        mark = "" if self.clear else ", within the noise"
-        return f"{self.value:+.1f} ({counts}{mark})"
+def claims_table(judged: Sequence[Judged]) -> str:
+    """Claims with a verdict and what it comes from."""
+    body = []
+    for j in judged:
+        claim = f"{j.claim.what} ({j.claim.where}{', ACC' * (j.claim.score == 'acc')})"
+        body.append([claim, j.verdict, j.evidence])
+    return lines.table(["claim", "verdict", "effect [95% interval] (n) p/Holm"], body)
 
 
-def between(first: Measured, second: Measured) -> Difference:
-    """Difference of two means, as training left them.
-
-    Welch's t-test, or the rank-sum test, which no single run that failed can blur.
-    """
-    a, b = trained_scores(first), trained_scores(second)
-    value = statistics.fmean(a) - statistics.fmean(b)
-    if min(len(a), len(b)) < FEW:
-        # A single run is taken to spread as the runs of the other do.
-        known = [statistics.variance(x) for x in (a, b) if len(x) > 1] or [0.0]
-        error = math.sqrt(statistics.fmean(known) * (1 / len(a) + 1 / len(b)))
-        clear = abs(value) > max(LITTLE, 2 * error)
-    else:
-        facts = [f(x) for x in (a, b) for f in (statistics.fmean, statistics.stdev, len)]
-        ranks = mannwhitneyu(a, b, method="exact")
-        equal = facts[1] + facts[4] == 0  # no spread: Welch's test divides by it
-        means = ranks if equal else ttest_ind_from_stats(*facts, equal_var=False)
-        clear = min(float(means.pvalue), float(ranks.pvalue)) < 0.05
-    return Difference(value, clear, (len(a), len(b)))
-
-
-def from_start(trained: Measured) -> Difference:
-    """Mean difference to the clusters before training of the same runs; a paired t-test."""
-    starts = [100 * row["start_scores"]["nmi"] for row in trained.rows]
-    values = [end - start for end, start in zip(trained_scores(trained), starts, strict=True)]
-    value, n = statistics.fmean(values), len(values)
-    if n < FEW:
-        error = statistics.stdev(values) / math.sqrt(n) if n > 1 else 0.0
-        clear = abs(value) > max(LITTLE, 2 * error)
-    elif statistics.stdev(values) < 1e-9:
-        clear = value != 0
-    else:
-        clear = float(ttest_1samp(values, 0.0).pvalue) < 0.05
-    return Difference(value, clear, (n,))
-
-
-def trained_scores(found: Measured) -> list[float]:
-    """NMI of each run in points, before the start guard."""
-    return [100 * (row.get("trained_scores") or row["scores"])["nmi"] for row in found.rows]
-
-
-def paper_part(method: str, rows: Sequence[Row]) -> str:
-    """All tables of a paper."""
+def equations_part(method: str) -> str:
+    """Values, equations and steps of a paper."""
     paper = PAPERS[method]
-    return "\n\n".join(
-        f"### {head}\n\n{table.strip()}"
-        for head, table in (
-            (f"{paper.name}: numbers", settings_table(paper)),
-            (f"{paper.name}: equations and steps", parts_table(paper)),
-            (f"{paper.name}: tables and figures", shown_table(paper, rows)),
-            (f"{paper.name}: claims", claims_table(paper, rows)),
-        )
-    )
+    return f"{settings_part(paper)} {parts_part(paper)}"
 
 
-KINDS_OF_VERDICTS = ("hold", "hold in part", "do not hold", "not tested")
+def claims_part(method: str, rows: Sequence[Row]) -> str:
+    """The claims of a paper."""
+    return claims_table(judge(PAPERS[method], rows))
 
 
-def kind_of_verdict(verdict: str) -> str:
-    """Which column of the summary a verdict counts in.
+def verdicts_file(rows: Sequence[Row]) -> str:
+    """Every comparison behind a verdict, as CSV."""
+    out = io.StringIO()
+    write = csv.writer(out, lineterminator="\n").writerow
+    names = "paper claim where measure dataset first second n unit effect low high p holm verdict"
+    write(names.split())
+    for paper in PAPERS.values():
+        for j in judge(paper, rows):
+            for e in j.effects:
+                numbers = (e.value, e.low, e.high, e.p, e.holm)
+                write([paper.name, j.claim.what, j.claim.where, e.measure, e.dataset, e.first,
+                       e.second, "/".join(map(str, e.n)), e.unit,
+                       *("" if math.isnan(x) else f"{x:.4g}" for x in numbers),
+                       UNTESTED if j.void else e.verdict])  # fmt: skip
+    return out.getvalue()
 
-    Examples
-    --------
-    >>> kind_of_verdict("holds where tested"), kind_of_verdict("holds in 2 of 3 cases")
-    ('hold', 'hold in part')
-    """
-    if verdict.startswith("not tested"):
-        return "not tested"
-    if " of " in verdict and not verdict.startswith("does not hold: the opposite"):
-        return "hold in part"
-    return "hold" if verdict.startswith("holds") else "do not hold"
+
+SUMMARY = {HOLDS: "hold", PART: PART, FAILS: "do not hold", OPEN: OPEN, UNTESTED: UNTESTED}
 
 
 def summary_part(rows: Sequence[Row]) -> str:
-    """How many claims of each paper hold, and how many comparisons the verdicts rest on."""
-    body, tests = [], []
+    """How many claims of each paper hold, ours aside, and how many comparisons that rests on."""
+    body: list[list[str]] = []
+    tests: list[Effect] = []
     for paper in PAPERS.values():
-        kinds = [kind_of_verdict(judge(claim, paper, rows)[0]) for claim in paper.claims]
-        counts = [str(kinds.count(kind)) for kind in KINDS_OF_VERDICTS]
-        body.append([paper.name, str(len(kinds)), *counts])
-        compared = [claim for claim in paper.claims if claim.better]
-        tests += [d for claim in compared for _, _, d in differences(claim, paper, rows)]
-    many = [d for d in tests if min(d.seeds) >= FEW]
-    clear = sum(d.clear for d in many)
+        judged = judge(paper, rows)
+        own = [j for j in judged if j.claim.where != "ours"]
+        kinds = [j.summary for j in own]
+        counts = [str(kinds.count(kind)) for kind in SUMMARY]
+        counts.insert(1, str(sum(j.after_holm for j in own)))
+        body.append([paper.name, str(len(own)), *counts])
+        tests += [e for j in judged if not j.void for e in j.effects if e.verdict != UNTESTED]
+    first, *others = SUMMARY.values()
+    head = ["paper", "claims", first, "also after Holm", *others]
+    decided = [e for e in tests if e.verdict != OPEN]
+    after = sum(e.holm <= 0.05 for e in decided)
     told = (
-        f"The verdicts rest on {len(tests)} comparisons of NMI, {len(many)} of them with three "
-        f"seeds or more on both sides; {clear} of these are clear at 5%. Chance alone would make "
-        f"about {0.05 * len(many):.0f} so, or a few more, since either of two tests counts."
+        f"The verdicts rest on {len(tests)} comparisons ([all of them](../verdicts.csv)). "
+        f"{len(decided)} are decided, {after} also after Holm's correction; of as many comparisons "
+        f"without any effect about {0.05 * len(tests):.0f} would be decided by chance."
     )
-    head = ["paper", "claims", *KINDS_OF_VERDICTS]
     return f"{lines.table(head, body)}\n\n{told}"
 
 
@@ -696,7 +571,7 @@ def weights_part(rows: Sequence[Row]) -> str:
     labels = {"without CRL": "0", "DECCRL": "0.001"}
     labels |= {f"topic_weight={w}": w for w in ("0.01", "0.1", "1")}
     found = {(m.label, m.dataset): m for m in measured(rows) if m.usual and m.label in labels}
-    datasets = sets_of(list(found.values()))
+    datasets = sets_of([d for _, d in found])
     body = []
     for label, weight in labels.items():
         row = [weight]
@@ -719,66 +594,85 @@ def weights_part(rows: Sequence[Row]) -> str:
     return lines.table(head, body)
 
 
-# Suites of the papers, and which of their entries; None is all.
-SUITES_OF_PAPERS: dict[str, str | None] = {
-    "presets": None,
-    "sccl": None,
-    "sccl-ablations": None,
-    "aecl": "AECL, default",  # its presets are in the suite of presets
-    "aecl-ablations": None,
-    "aecl-printed": None,
-    "aecl-released": None,
-    "deccrl": None,
-    "deccrl-ablations": None,
-    "cluster-bert": None,
-    "cluster-bert-ablations": None,
-    "second-steps": None,
-    "adsl": None,
-    "sensitivity": None,
-    "papers": "NN+ADSL",
-}
-# Runs of the suite sccl-views with the settings of entries of `sccl-ablations`.
-STRENGTHS = {
-    **{f"pairs: contextual{rate}": f"SCCL, contextual {rate}%" for rate in (10, 20, 30)},
-    "pairs: charswap20": "SCCL, CharSwap 20%",
-}
+# Suites whose entries the tables and figures of the papers need.
+SUITES_OF_PAPERS = (
+    "papers",
+    "presets",
+    "sccl-released",
+    "sccl-ablations",
+    "sccl-views",
+    "aecl-ablations",
+    "aecl-sweeps",
+    "aecl-printed",
+    "aecl-released",
+    "deccrl-ablations",
+    "cluster-bert",
+    "cluster-bert-ablations",
+    "second-steps",
+    "baselines",
+    "adsl",
+    "sensitivity",
+)
 
 
-def missing_part(rows: Sequence[Row], folder: Path = RESULTS) -> str:
-    """Runs of the papers' suites that have no line yet, by data set, and why."""
-    file = folder / "sccl-views.jsonl"
-    views = read_results([file]) if file.exists() else []
-    there = {(row["label"], row["dataset"], row["seed"]) for row in [*rows, *views] if usual(row)}
-    there |= {
-        (label, dataset, seed)
-        for label, own in (SAME | STRENGTHS).items()
-        for name, dataset, seed in there
-        if name == own
-    }
-    body = []
-    for suite, only in SUITES_OF_PAPERS.items():
-        planned: dict[str, list[bool]] = {}
-        for job in (job for job in plan(SUITES[suite]) if only in (None, job.entry.label)):
-            run = (job.entry.label, job.dataset, job.seed)
-            planned.setdefault(job.dataset, []).append(run in there)
-        lost = [
-            f"{dataset} {len(runs) - sum(runs)} of {len(runs)}"
-            for dataset, runs in planned.items()
-            if not all(runs)
-        ]
-        if lost:
-            name = f"`coterie-bench {suite}`"
-            name += f" (`--only {only}`)" if suite == "papers" else ""
-            body.append([name, ", ".join(lost), WHY_NOT.get(suite, NO_TIME)])
-    return lines.table(["suite", "runs without a line", "why"], body)
+@cache
+def planned() -> dict[tuple[str, str], int]:
+    """Seeds of each entry and data set that the suites plan."""
+    runs: dict[tuple[str, str], set[int]] = {}
+    for suite in SUITES_OF_PAPERS:
+        for job in plan(SUITES[suite]):
+            runs.setdefault((job.entry.label, job.dataset), set()).add(job.seed)
+    return {key: len(seeds) for key, seeds in runs.items()}
 
 
-NO_TIME = "time on the GPU"
-WHY_NOT = {
-    "adsl": "R8 is not a set of the paper; time",
-    "sensitivity": "28 settings of AECL on each further set, 30 to 100 s each",
-    "second-steps": "time; UMAP of 20,000 texts on one core takes minutes",
-}
+def sets_printed(item: Shown, paper: Paper) -> list[str]:
+    """The data sets that a table or figure has in the paper."""
+    table = (paper.name, item.what.split(",")[0])
+    return [*item.sets] or sets_of(
+        [r.dataset for r in load_reported() if (r.paper, r.table) == table]
+    )
+
+
+def runs_of(item: Shown, paper: Paper, rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
+    """Runs done and planned of a table or figure, by data set."""
+    printed = sets_printed(item, paper)
+    if item.figure:
+        file = PICTURES / f"{item.figure}.json"
+        made = dict(made_on(json.loads(file.read_text("utf-8")))) if file.exists() else {}
+        return {
+            d: (made.get(d, 0), max(item.seeds, made.get(d, 0))) for d in sets_of([*made, *printed])
+        }
+    found = {(m.shown, m.dataset): m for m in lines_of(item.labels, rows, item.file)}
+    runs: dict[str, tuple[int, int]] = {}
+    for label in item.labels:
+        own = {d: n for (name, d), n in planned().items() if name == label}
+        own = own or dict.fromkeys(printed, item.seeds)
+        for dataset, seeds in own.items():
+            m = found.get((label, dataset))
+            done = min(seeds, len(by_seed(m))) if m is not None else 0
+            before = runs.get(dataset, (0, 0))
+            runs[dataset] = (before[0] + done, before[1] + seeds)
+    return runs
+
+
+def missing_part(rows: Sequence[Row]) -> str:
+    """Every table and figure of the papers by data set: runs done of those planned."""
+    body, nothing = [], []
+    for paper in PAPERS.values():
+        for item in paper.shown:
+            if not item.labels and not item.figure:
+                nothing.append(f"{paper.name}, {item.what} ({item.note})")
+                continue
+            runs = runs_of(item, paper, rows)
+            others = [d for d in runs if d not in BENCHMARKS]
+            closed = [d for d in sets_printed(item, paper) if d not in {*CARDS, *runs}]
+            cells = ["/".join(map(str, runs[d])) if d in runs else "" for d in BENCHMARKS]
+            other = [f"{d} {runs[d][0]}/{runs[d][1]}" for d in others]
+            other += [f"{d}: not public" for d in closed]
+            lack = sum(n - done for done, n in runs.values())
+            body.append([paper.name, item.what, *cells, ", ".join(other), str(lack), item.note])
+    head = ["paper", "table or figure", *BENCHMARKS, "other sets", "missing", "note"]
+    return f"{lines.table(head, body)}\n\nWithout a row: {'; '.join(nothing)}."
 
 
 def usual(row: Row) -> bool:

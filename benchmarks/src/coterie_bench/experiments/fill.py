@@ -7,7 +7,7 @@ each mark stands for; ``<!-- table: NAME -->`` is a table of ``results/NAME.json
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from coterie_bench import ROOT
@@ -78,10 +78,11 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "guarded": lambda rows, words: generalization.systems_part(suite("dev-systems")),
     "guard": lambda rows, words: generalization.guard_sentence(suite("dev-systems")),
     "dev-gain": lambda rows, words: generalization.gain(suite("dev")),
-    "faithful": lambda rows, words: faithful.paper_part(words[0], rows),
+    "equations": lambda rows, words: faithful.equations_part(words[0]),
+    "claims": lambda rows, words: faithful.claims_part(words[0], rows),
     "verdicts": lambda rows, words: faithful.summary_part(rows),
     "authors": lambda rows, words: faithful.authors_part(rows),
-    "missing": lambda rows, words: faithful.missing_part(rows),
+    "runs": lambda rows, words: faithful.missing_part(rows),
     "weights": lambda rows, words: faithful.weights_part(rows),
     "steering": lambda rows, words: steering_page(suite("steering")),
 }
@@ -117,10 +118,15 @@ def places() -> list[Path]:
 
 def main() -> None:
     figures_page.make_page()
-    rows = read_folder(RESULTS)
-    for page in places():
-        old = page.read_text("utf-8")
-        new = fill(old, rows)
-        if new != old:
+    for page, new in made():
+        if not page.exists() or page.read_text("utf-8") != new:
             page.write_text(new, encoding="utf-8")
             print(f"filled {page.relative_to(ROOT)}")
+
+
+def made() -> Iterator[tuple[Path, str]]:
+    """Every file that is made from the lines, with what it has to hold."""
+    rows = read_folder(RESULTS)
+    yield RESULTS / "verdicts.csv", faithful.verdicts_file(rows)
+    for page in places():
+        yield page, fill(page.read_text("utf-8"), rows)

@@ -102,7 +102,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 def _spread(rows: list[dict[str, Any]], key: str) -> str:
     found = ([100 * row[key][name] for row in rows] for name in ("acc", "nmi"))
-    return " / ".join(f"{np.mean(values):.1f} ± {np.std(values):.1f}" for values in found)
+    return " / ".join(f"{np.mean(values):.1f} ± {np.std(values, ddof=1):.1f}" for values in found)
 
 
 OPTIONS = {"--encoder": DEFAULT, "--device": "cpu", "--texts": 5000, "--steps": 10, "--seeds": 1}

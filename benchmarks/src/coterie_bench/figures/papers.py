@@ -101,9 +101,7 @@ def _about(found: Sequence[Measured]) -> str:
 
 # SCCL
 
-LABELS = [entry.label for entry in SUITES["sccl-ablations"].entries]
-STRENGTHS = [label for label in LABELS if label.startswith("pairs: ")]
-OBJECTIVES = [label for label in LABELS if label not in STRENGTHS]
+OBJECTIVES = [entry.label for entry in SUITES["sccl-ablations"].entries]
 # Lines of the suite sccl-views: how much was changed, with and without swapped letters on top.
 RATES = (10, 20, 30)
 VIEWS = ("contextual", "contextual + CharSwap")
@@ -115,11 +113,6 @@ COSINE_EDGES = tuple(float(edge) for edge in np.arange(-4, 21) / 20)
 def sccl_objectives(rows: Sequence[Row]) -> Picture | None:
     """Figure 3: one term, one after the other, or both."""
     return bars_of(rows, "sccl", OBJECTIVES, "SCCL: terms of the loss")
-
-
-def sccl_strengths(rows: Sequence[Row]) -> Picture | None:
-    """Figure 5 on the published pairs: how strong they are."""
-    return bars_of(rows, "sccl", STRENGTHS, "SCCL: strength of the published pairs")
 
 
 def sccl_temperature(rows: Sequence[Row]) -> Picture | None:

@@ -1,0 +1,173 @@
+"""Verdicts on claims: one rule for all of them.
+
+A comparison on one data set has an effect, a 95% interval by Student's t (Welch's of two sides,
+the paired one of two states of the same runs), and a number of replicates on each side. Replicates
+are seeds unless ``unit`` says otherwise; runs that share a seed are averaged first. With fewer than
+three on a side nothing is tested. Else a claim that the effect is positive holds where the
+interval is above zero, does not hold where it is below, and is undecided where it has zero
+inside. A claim that the effect is small, at most ``margin``, holds where the interval is within
+the margin, does not hold where it is outside, and is undecided where it is across.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scipy.stats import t as student
+
+SEEDS = 3  # fewer replicates on a side test nothing
+ALPHA = 0.05
+LITTLE = 2.0  # points that count as no difference, where that is the claim
+HOLDS, FAILS, OPEN, UNTESTED = "holds", "does not hold", "undecided", "not tested"
+
+
+@dataclass(frozen=True)
+class Side:
+    """Mean, sample deviation and number of the replicates of one side."""
+
+    mean: float
+    deviation: float
+    n: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Side:
+        """The side of these replicates."""
+        spread = statistics.stdev(values) if len(values) > 1 else 0.0
+        return cls(statistics.fmean(values), spread, len(values))
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A difference on one data set; ``holm`` is ``p`` corrected for all tests of the paper."""
+
+    dataset: str
+    first: str
+    second: str
+    value: float
+    low: float
+    high: float
+    p: float
+    n: tuple[int, ...]
+    measure: str = "nmi"
+    unit: str = "seed"
+    margin: float = 0.0
+    holm: float = math.nan
+
+    @property
+    def verdict(self) -> str:
+        """What the interval says about the claim."""
+        if min(self.n) < SEEDS:
+            return UNTESTED
+        inside = -self.margin <= self.low and self.high <= self.margin
+        if inside if self.margin else self.low > 0:
+            return HOLDS
+        outside = self.high < -self.margin or (self.margin and self.low > self.margin)
+        return FAILS if outside else OPEN
+
+    @property
+    def after_holm(self) -> bool:
+        """Whether the claim holds with the corrected p, too."""
+        return self.verdict == HOLDS and self.holm <= ALPHA
+
+
+def between(one: Side, other: Side) -> tuple[float, float, float]:
+    """Difference of two means, its standard error, and Welch's degrees of freedom."""
+    parts = [(s.deviation**2 / s.n, s.n - 1) for s in (one, other)]
+    total = sum(v for v, _ in parts)
+    below = sum(v**2 / df for v, df in parts if df)
+    return one.mean - other.mean, math.sqrt(total), total**2 / below if below else 1.0
+
+
+def paired(differences: Side) -> tuple[float, float, float]:
+    """Mean of differences, its standard error, and its degrees of freedom."""
+    n = differences.n
+    return differences.mean, differences.deviation / math.sqrt(n), max(1.0, n - 1)
+
+
+def effect(
+    dataset: str,
+    first: str,
+    second: str,
+    sides: tuple[Side, ...],
+    **more: Any,
+) -> Effect:
+    """Effect of two sides, or of one: differences of the same runs; ``more`` are further fields.
+
+    ``p`` is two-sided against no effect. With a margin it is twice the larger p of the two
+    one-sided tests against the margin, so that it is below 5% where the interval is within.
+    """
+    value, error, df = between(*sides) if len(sides) == 2 else paired(sides[0])
+    n, margin = tuple(side.n for side in sides), more.get("margin", 0.0)
+    half = error * float(student.ppf(1 - ALPHA / 2, df)) if min(n) > 1 else math.nan
+    distance = margin - abs(value) if margin else abs(value)
+    if error < 1e-12:  # all replicates are equal
+        p = 0.0 if distance > 0 else 1.0
+    else:
+        p = min(1.0, 2 * float(student.sf(distance / error, df)))
+    return Effect(dataset, first, second, value, value - half, value + half, p, n, **more)
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Holm's correction of p-values, in the given order.
+
+    Examples
+    --------
+    >>> holm([0.04, 0.01, 0.03])
+    [0.06, 0.03, 0.06]
+    """
+    corrected, highest = [0.0] * len(values), 0.0
+    for rank, i in enumerate(sorted(range(len(values)), key=values.__getitem__)):
+        highest = max(highest, min(1.0, (len(values) - rank) * values[i]))
+        corrected[i] = highest
+    return corrected
+
+
+def corrected(groups: Sequence[Sequence[Effect]]) -> list[list[Effect]]:
+    """The same effects with Holm's p over all of them that test something."""
+    tested = [e for group in groups for e in group if e.verdict != UNTESTED]
+    found = iter(holm([e.p for e in tested]))
+    return [
+        [e if e.verdict == UNTESTED else replace(e, holm=next(found)) for e in group]
+        for group in groups
+    ]
+
+
+def on_sets(effects: Sequence[Effect]) -> dict[str, str]:
+    """One verdict for each data set: a claim holds there if it holds over every other entry."""
+    kinds: dict[str, list[str]] = {}
+    for e in effects:
+        kinds.setdefault(e.dataset, []).append(e.verdict)
+    order = (FAILS, OPEN, HOLDS, UNTESTED)
+    return {name: min(found, key=order.index) for name, found in kinds.items()}
+
+
+def in_words(kinds: Sequence[str], why: str) -> str:
+    """The verdict on a claim from those on its data sets.
+
+    Examples
+    --------
+    >>> in_words(["holds", "holds", "undecided", "not tested"], "1 seed")
+    'holds on 2 of 3 sets, undecided on 1; not tested on 1'
+    """
+    tested = [kind for kind in kinds if kind != UNTESTED]
+    if not tested:
+        return f"{UNTESTED} ({why})"
+    counts = {kind: tested.count(kind) for kind in (HOLDS, FAILS, OPEN) if kind in tested}
+    first, *others = counts
+    sets = f"{len(tested)} set{'s' * (len(tested) > 1)}"
+    said = f"{first} on {f'{counts[first]} of ' * bool(others)}{sets}"
+    said += "".join(f", {kind} on {counts[kind]}" for kind in others)
+    lost = len(kinds) - len(tested)
+    return said + (f"; {UNTESTED} on {lost}" if lost else "")
+
+
+def weakest(effects: Sequence[Effect]) -> Effect:
+    """The comparison that the verdict of a data set rests on."""
+    order = (FAILS, OPEN, HOLDS, UNTESTED)
+    return min(
+        effects, key=lambda e: (order.index(e.verdict), -abs(e.value) if e.margin else e.value)
+    )
