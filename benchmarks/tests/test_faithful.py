@@ -154,6 +154,14 @@ def test_the_summary_counts_claims_and_comparisons(monkeypatch: pytest.MonkeyPat
     assert len(body) == 3 and header.count(",") == body[0].count(",")
 
 
+def test_the_main_claims_name_their_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = faithful.Claim("a beats SCCL", "", "a", ("b",), datasets=("tweet", "agnews"))
+    paper = faithful.replace(faithful.PAPERS["sccl"], claims=(claim, A_OVER_B))
+    monkeypatch.setattr(faithful, "PAPERS", {"sccl": paper})
+    (row,) = faithful.headlines_part(CLEAR).splitlines()[2:]
+    assert row == "| SCCL | a beats SCCL | tweet |  |  | agnews |"
+
+
 def test_no_difference_is_an_interval_within_two_points() -> None:
     claim = faithful.replace(A_OVER_B, same=True)
     near = lines("a", 0.510, 0.511, 0.512) + lines("b", 0.500, 0.501, 0.502)

@@ -479,6 +479,20 @@ def claims_part(method: str, rows: Sequence[Row]) -> str:
     return claims_table(judge(PAPERS[method], rows))
 
 
+HEADLINES = ("k-means of the encoder", "autoencoder with linkage", "beats SCCL")
+
+
+def headlines_part(rows: Sequence[Row]) -> str:
+    """The main claims of the papers: on which sets they hold, do not, and are open."""
+    order, body = (HOLDS, FAILS, OPEN, UNTESTED), []
+    for paper in PAPERS.values():
+        for j in judge(paper, rows):
+            if any(words in j.claim.what for words in HEADLINES):
+                sets = [[d for d in sets_of(list(j.kinds)) if j.kinds[d] == k] for k in order]
+                body.append([paper.name, j.claim.what, *map(", ".join, sets)])
+    return lines.table(["paper", "claim", *order], body)
+
+
 def verdicts_file(rows: Sequence[Row]) -> str:
     """Every comparison behind a verdict, as CSV."""
     out = io.StringIO()
