@@ -121,3 +121,6 @@ def test_a_claim_holds_on_a_set_over_every_other_entry() -> None:
 )  # fmt: skip
 def test_verdicts_in_words(kinds: list[str], said: str) -> None:
     assert in_words(kinds, "1 seed") == said
+    assert in_words(kinds, "1 seed", kinds.count(HOLDS)) == said
+    fewer = in_words(kinds, "1 seed", 0)
+    assert (" (0 after Holm)" in fewer) == (HOLDS in kinds)
