@@ -168,8 +168,9 @@ def in_words(kinds: Sequence[str], why: str, kept: int | None = None) -> str:
 
 
 def weakest(effects: Sequence[Effect]) -> Effect:
-    """The comparison that the verdict of a data set rests on."""
+    """The comparison that the verdict of a data set rests on.
+
+    It speaks against the claim most clearly, or if none does, for it least clearly.
+    """
     order = (FAILS, OPEN, HOLDS, UNTESTED)
-    return min(
-        effects, key=lambda e: (order.index(e.verdict), -abs(e.value) if e.margin else e.value)
-    )
+    return min(effects, key=lambda e: (order.index(e.verdict), e.p if e.verdict == FAILS else -e.p))
