@@ -54,6 +54,12 @@ class Lines:
         self.folder = folder
         files = [f for f in sorted(folder.glob("*.jsonl")) if f.stem not in OTHER_FILES]
         self.rows = [row for f in files for row in self.read(f.stem)]
+        self.by_label: dict[tuple[str, str], list[dict]] = {}  # file, label
+        for file, rows in (("", self.rows), ("sccl-views", self.read("sccl-views"))):
+            for row in rows:
+                split = ", fitted on a part" * (row.get("protocol", "all") == "split")
+                if row.get("k", "given") == "given" and not row.get("noise"):
+                    self.by_label.setdefault((file, row["label"] + split), []).append(row)
 
     def read(self, name: str) -> list[dict]:
         text = (self.folder / f"{name}.jsonl").read_text("utf-8")
@@ -62,24 +68,13 @@ class Lines:
 
     def find(self, label: str, dataset: str, file: str = "") -> list[dict]:
         """Lines of a label on a set: the settings of its newest line, of each seed the last one."""
-        split = label.endswith(", fitted on a part")
-        name = label.removesuffix(", fitted on a part")
-        rows = [
-            r for r in (self.read(file) if file else self.rows)
-            if (r["label"], r["dataset"]) == (name, dataset)
-            and (r.get("protocol", "all") == "split") == split
-            and r.get("k", "given") == "given" and not r.get("noise")
-        ]  # fmt: skip
-        if not rows:
-            return []
-        newest = max(rows, key=lambda r: r["date"])
+        rows = [r for r in self.by_label.get((file, label), []) if r["dataset"] == dataset]
+        newest = max(rows, key=lambda r: r["date"], default=None)
         by_seed = {r["seed"]: r for r in rows if same_settings(r, newest)}
         return [by_seed[seed] for seed in sorted(by_seed)]
 
     def datasets(self, label: str, file: str = "") -> list[str]:
-        name = label.removesuffix(", fitted on a part")
-        rows = self.read(file) if file else self.rows
-        return list(dict.fromkeys(r["dataset"] for r in rows if r["label"] == name))
+        return list(dict.fromkeys(r["dataset"] for r in self.by_label.get((file, label), [])))
 
 
 def same_settings(one: dict, other: dict) -> bool:

@@ -1,6 +1,7 @@
 """The page "How faithful is it": values of presets, code of equations, verdicts from lines."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,19 @@ def test_sccl_with_the_released_settings_is_what_papers_are_compared_with() -> N
     assert judged(claim, rows).verdict == "not tested (no lines)"
 
 
+def test_what_does_not_survive_the_correction_is_said() -> None:
+    """One test with p = 0.038; beside a second one twice that."""
+    claims = (A_OVER_B, faithful.Claim("", "", "b", ("c",)))
+    paper = faithful.replace(faithful.PAPERS["sccl"], claims=claims)
+    rows = lines("a", 0.60, 0.61, 0.62) + lines("b", 0.575, 0.585, 0.595)
+    alone, _ = faithful.judge(paper, rows)
+    assert alone.verdict == "holds on 1 set" and alone.effects[0].p == pytest.approx(
+        0.0376, abs=1e-3
+    )
+    first, _ = faithful.judge(paper, rows + lines("c", 0.58, 0.585, 0.592))
+    assert first.verdict == "holds on 1 set (0 after Holm)" and not first.after_holm
+
+
 def test_training_has_to_improve_on_both_starts() -> None:
     improves = [c for p in PAPERS for c in p.claims if "k-means of the encoder" in c.what]
     assert len(improves) == 4
@@ -152,6 +166,14 @@ def test_the_summary_counts_claims_and_comparisons(monkeypatch: pytest.MonkeyPat
     assert "2 comparisons" in told and "1 are decided, 1 also after Holm" in told
     header, *body = faithful.verdicts_file(rows).splitlines()
     assert len(body) == 3 and header.count(",") == body[0].count(",")
+
+
+def test_the_main_claims_name_their_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = faithful.Claim("a beats SCCL", "", "a", ("b",), datasets=("tweet", "agnews"))
+    paper = faithful.replace(faithful.PAPERS["sccl"], claims=(claim, A_OVER_B))
+    monkeypatch.setattr(faithful, "PAPERS", {"sccl": paper})
+    (row,) = faithful.headlines_part(CLEAR).splitlines()[2:]
+    assert row == "| SCCL | a beats SCCL | tweet |  |  | agnews |"
 
 
 def test_no_difference_is_an_interval_within_two_points() -> None:
@@ -244,6 +266,8 @@ def test_runs_are_counted_by_paper_table_and_set() -> None:
     (sweep,) = [r for r in table if "| Figure 9, E2 |" in r]
     assert sweep.count("0/15") == 3
     assert any("reuters10k: not public" in r for r in table)
+    done = sum(int(d) for d in re.findall(r"\b(\d+)/\d+\b", "\n".join(table)))
+    assert f"{done:,} of " in table[-1]
 
 
 def test_suites_run_sccl_as_released_on_all_sets_and_aecl_around_its_default() -> None:

@@ -1,6 +1,7 @@
 """The one rule of verdicts: intervals, three replicates, Holm's correction."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -107,7 +108,14 @@ def test_a_claim_holds_on_a_set_over_every_other_entry() -> None:
     assert on_sets(mixed) == {"tweet": OPEN, "agnews": HOLDS}
     assert on_sets([*mixed, made(-3, -2)])["tweet"] == FAILS
     assert on_sets([made(1, 2, n=1)]) == {"tweet": UNTESTED}
-    assert weakest([made(1, 2), made(0.5, 2), made(-1, 9)]).low == -1
+
+
+def test_the_weakest_comparison_is_shown() -> None:
+    sure, less, least = (replace(made(1, 2), p=p) for p in (0.001, 0.02, 0.01))
+    assert weakest([sure, less, least]) is less
+    against = [replace(made(-2, -1), p=p) for p in (0.04, 0.003)]
+    assert weakest([sure, replace(made(-1, 2), p=0.3), *against]) is against[1]
+    assert weakest([made(5, 6, n=1), sure]) is sure
 
 
 @pytest.mark.parametrize(
@@ -121,3 +129,6 @@ def test_a_claim_holds_on_a_set_over_every_other_entry() -> None:
 )  # fmt: skip
 def test_verdicts_in_words(kinds: list[str], said: str) -> None:
     assert in_words(kinds, "1 seed") == said
+    assert in_words(kinds, "1 seed", kinds.count(HOLDS)) == said
+    fewer = in_words(kinds, "1 seed", 0)
+    assert (" (0 after Holm)" in fewer) == (HOLDS in kinds)

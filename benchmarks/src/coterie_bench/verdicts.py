@@ -145,13 +145,13 @@ def on_sets(effects: Sequence[Effect]) -> dict[str, str]:
     return {name: min(found, key=order.index) for name, found in kinds.items()}
 
 
-def in_words(kinds: Sequence[str], why: str) -> str:
-    """The verdict on a claim from those on its data sets.
+def in_words(kinds: Sequence[str], why: str, kept: int | None = None) -> str:
+    """The verdict on a claim from those on its data sets; on ``kept`` it holds after Holm, too.
 
     Examples
     --------
-    >>> in_words(["holds", "holds", "undecided", "not tested"], "1 seed")
-    'holds on 2 of 3 sets, undecided on 1; not tested on 1'
+    >>> in_words(["holds", "holds", "undecided", "not tested"], "1 seed", 1)
+    'holds on 2 of 3 sets (1 after Holm), undecided on 1; not tested on 1'
     """
     tested = [kind for kind in kinds if kind != UNTESTED]
     if not tested:
@@ -160,14 +160,17 @@ def in_words(kinds: Sequence[str], why: str) -> str:
     first, *others = counts
     sets = f"{len(tested)} set{'s' * (len(tested) > 1)}"
     said = f"{first} on {f'{counts[first]} of ' * bool(others)}{sets}"
+    if kept is not None and kept < counts.get(HOLDS, 0):
+        said += f" ({kept} after Holm)"
     said += "".join(f", {kind} on {counts[kind]}" for kind in others)
     lost = len(kinds) - len(tested)
     return said + (f"; {UNTESTED} on {lost}" if lost else "")
 
 
 def weakest(effects: Sequence[Effect]) -> Effect:
-    """The comparison that the verdict of a data set rests on."""
+    """The comparison that the verdict of a data set rests on.
+
+    It speaks against the claim most clearly, or if none does, for it least clearly.
+    """
     order = (FAILS, OPEN, HOLDS, UNTESTED)
-    return min(
-        effects, key=lambda e: (order.index(e.verdict), -abs(e.value) if e.margin else e.value)
-    )
+    return min(effects, key=lambda e: (order.index(e.verdict), e.p if e.verdict == FAILS else -e.p))

@@ -251,7 +251,9 @@ class Judged:
         """The verdict in words."""
         few = [min(e.n) for e in self.effects if e.verdict == UNTESTED]
         why = f"{min(few)} seed{'s' * (min(few) > 1)}" if few else self.claim.note or "no lines"
-        return in_words(list(self.kinds.values()), self.void or why)
+        open_after = {e.dataset for e in self.effects if e.verdict == HOLDS and not e.after_holm}
+        kept = sum(k == HOLDS and d not in open_after for d, k in self.kinds.items())
+        return in_words(list(self.kinds.values()), self.void or why, kept)
 
     @property
     def summary(self) -> str:
@@ -479,6 +481,20 @@ def claims_part(method: str, rows: Sequence[Row]) -> str:
     return claims_table(judge(PAPERS[method], rows))
 
 
+HEADLINES = ("k-means of the encoder", "autoencoder with linkage", "beats SCCL")
+
+
+def headlines_part(rows: Sequence[Row]) -> str:
+    """The main claims of the papers: on which sets they hold, do not, and are open."""
+    order, body = (HOLDS, FAILS, OPEN, UNTESTED), []
+    for paper in PAPERS.values():
+        for j in judge(paper, rows):
+            if any(words in j.claim.what for words in HEADLINES):
+                sets = [[d for d in sets_of(list(j.kinds)) if j.kinds[d] == k] for k in order]
+                body.append([paper.name, j.claim.what, *map(", ".join, sets)])
+    return lines.table(["paper", "claim", *order], body)
+
+
 def verdicts_file(rows: Sequence[Row]) -> str:
     """Every comparison behind a verdict, as CSV."""
     out = io.StringIO()
@@ -657,7 +673,7 @@ def runs_of(item: Shown, paper: Paper, rows: Sequence[Row]) -> dict[str, tuple[i
 
 def missing_part(rows: Sequence[Row]) -> str:
     """Every table and figure of the papers by data set: runs done of those planned."""
-    body, nothing = [], []
+    body, nothing, total = [], [], [0, 0]
     for paper in PAPERS.values():
         for item in paper.shown:
             if not item.labels and not item.figure:
@@ -669,10 +685,16 @@ def missing_part(rows: Sequence[Row]) -> str:
             cells = ["/".join(map(str, runs[d])) if d in runs else "" for d in BENCHMARKS]
             other = [f"{d} {runs[d][0]}/{runs[d][1]}" for d in others]
             other += [f"{d}: not public" for d in closed]
-            lack = sum(n - done for done, n in runs.values())
-            body.append([paper.name, item.what, *cells, ", ".join(other), str(lack), item.note])
+            done, wanted = (sum(pair[i] for pair in runs.values()) for i in (0, 1))
+            total = [total[0] + done, total[1] + wanted]
+            body.append(
+                [paper.name, item.what, *cells, ", ".join(other), str(wanted - done), item.note]
+            )
     head = ["paper", "table or figure", *BENCHMARKS, "other sets", "missing", "note"]
-    return f"{lines.table(head, body)}\n\nWithout a row: {'; '.join(nothing)}."
+    told = (
+        f"Without a row: {'; '.join(nothing)}. {total[0]:,} of {total[1]:,} planned runs are done."
+    )
+    return f"{lines.table(head, body)}\n\n{told}"
 
 
 def usual(row: Row) -> bool:

@@ -81,6 +81,7 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "equations": lambda rows, words: faithful.equations_part(words[0]),
     "claims": lambda rows, words: faithful.claims_part(words[0], rows),
     "verdicts": lambda rows, words: faithful.summary_part(rows),
+    "headlines": lambda rows, words: faithful.headlines_part(rows),
     "authors": lambda rows, words: faithful.authors_part(rows),
     "runs": lambda rows, words: faithful.missing_part(rows),
     "weights": lambda rows, words: faithful.weights_part(rows),
