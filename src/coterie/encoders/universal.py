@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import shutil
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -302,6 +303,7 @@ def _packaged() -> Path | None:
     )
 
 
+@lru_cache(maxsize=1)  # never changed, and a second to unpack
 def _read_weights(path: Path) -> dict[str, Any]:
     """Arrays by name; those of the three convolutions that work alike are side by side."""
     with np.load(path, allow_pickle=False) as file:
