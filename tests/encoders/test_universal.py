@@ -200,7 +200,7 @@ def test_auto_takes_it_beside_n_grams_and_words(caplog, tmp_path: Path) -> None:
 
 
 def test_lengths_of_the_parts(encoder) -> None:
-    """1, 1 and 0.5; a text that cannot be read has the same length in n-grams and words alone."""
+    """1.5, 1 and 0.5; a text that cannot be read has the same length in n-grams and words alone."""
     texts = [*topics("ru", 20)[0], *OTHER["hi"], *OTHER["ka"]]
     views = MultilingualViews(0, encoder)
     views.learn(texts)
@@ -208,16 +208,16 @@ def test_lengths_of_the_parts(encoder) -> None:
     vectors = items.matrix[rows]
     parts = np.split(vectors, [512, 512 + views.parts["ngrams"].dim], axis=1)
     lengths = np.stack([np.linalg.norm(part, axis=1) for part in parts], axis=1)
-    np.testing.assert_allclose(lengths[:20], np.tile([1, 1, 0.5], (20, 1)), rtol=1e-5)
+    np.testing.assert_allclose(lengths[:20], np.tile([1.5, 1, 0.5], (20, 1)), rtol=1e-5)
     assert not lengths[20:, 0].any() and unread_texts(encoder, texts).tolist() == [False] * 20 + [
         True,
         True,
     ]
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.5, rtol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), np.sqrt(3.5), rtol=1e-5)
     sentences = encoded(encoder, texts[:20])
     mean = sentences.mean(axis=0)
     by_hand = (sentences[3] - mean) / np.linalg.norm(sentences[3] - mean)
-    np.testing.assert_allclose(parts[0][3], by_hand, atol=1e-5)
+    np.testing.assert_allclose(parts[0][3], 1.5 * by_hand, atol=1e-5)
 
 
 def test_in_a_mixed_file_each_text_is_read_by_what_can(tmp_path: Path) -> None:

@@ -104,6 +104,8 @@ class Reading:
         if self.level == "mixed":
             said = f"The encoder {encoder} cannot read {self.unread:.0%} of the texts {details}"
             done = f"Those texts are clustered by {by} instead, the others as usual."
+            if beside:
+                done = f"The encoder {NAME} reads them in its place, and the others beside it."
         elif self.level == "not":
             said = f"The encoder {encoder} cannot read these texts {details}"
             done = f"The texts are clustered by {by} instead."

@@ -340,7 +340,7 @@ def universal_for(
 
 
 class MultilingualViews(LexicalEncoder):
-    """Vectors of the multilingual encoder beside character n-grams and words; lengths 1, 1 and 0.5.
+    """Vectors of the multilingual encoder, character n-grams and words; lengths 1.5, 1 and 0.5.
 
     A text that the encoder cannot read has n-grams and words alone, at the length that the vectors
     of the others have.
@@ -354,7 +354,7 @@ class MultilingualViews(LexicalEncoder):
     """
 
     kind: ClassVar[str] = "multilingual-views"
-    weight: ClassVar[float] = 1.0
+    weight: ClassVar[float] = 1.5
 
     def __init__(self, seed: int = 0, universal: UniversalEncoder | None = None) -> None:
         super().__init__(seed)

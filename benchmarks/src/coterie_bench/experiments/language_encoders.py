@@ -3,7 +3,7 @@
     coterie-bench language-encoders --data DIR           # all encoders in turns; adds lines
     coterie-bench language-encoders --table              # prints the table
 
-As in ``static_encoders``: at most ``--texts`` random texts of each set, the true number of clusters,
+As in ``static_encoders``, at most ``--texts`` random texts of each set, true number of clusters,
 means of three seeds; k-means on the vectors alone, and ``auto``. The last column is ``auto`` with
 what it takes by itself, the extra "multilingual" installed.
 """
