@@ -255,7 +255,8 @@ class _Shared:
         widths = PARTS[1:]
         whole = _product(self.vectors, weight("proj")) + weight("proj_b")
         whole = F.layer_norm(whole, (sum(widths),), weight("in_g"), weight("in_b"), EPSILON)
-        self.projected, self.convolved = {}, {}
+        self.projected: dict[int, Tensor] = {}
+        self.convolved: dict[int, Tensor] = {}
         for size, own in zip(WINDOWS, whole.split(widths, dim=1), strict=True):
             self.projected[size] = F.pad(own, (0, 0, 0, 1))
             kernel = weight(f"w1_{size}").view(size, NARROW, NARROW)
