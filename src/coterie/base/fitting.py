@@ -41,8 +41,10 @@ from coterie.encoders import (
     GivenVectors,
     LexicalEncoder,
     MixedEncoder,
+    MultilingualViews,
     SentenceEncoder,
     StaticEncoder,
+    UniversalEncoder,
 )
 from coterie.encoders.base import Rows
 from coterie.encoders.lexical import MixedItems
@@ -66,7 +68,7 @@ from coterie.neighbors import unit_rows
 
 log = logging.getLogger(__name__)
 
-EMBEDDING = (SentenceEncoder, StaticEncoder, EndpointEncoder, GivenVectors)
+EMBEDDING = (SentenceEncoder, StaticEncoder, UniversalEncoder, EndpointEncoder, GivenVectors)
 NOT_IN_FINGERPRINT = {
     "device",
     "verbose",
@@ -300,7 +302,9 @@ class Fitting:
         if number_encoder(self.model) is not self.model.encoder:
             return self._choose(inputs.texts)
         if isinstance(encoder, LexicalEncoder):
-            return self._choose(inputs.texts, encoder=encoder.kind)
+            universal = isinstance(encoder, MultilingualViews)
+            name = UniversalEncoder.kind if universal else encoder.kind
+            return self._choose(inputs.texts, encoder=name)
         if not isinstance(inner, EMBEDDING):
             return self._choose(inputs.texts)
         vectors, rows = self.vectors(), inputs.views[0]

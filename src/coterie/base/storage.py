@@ -32,8 +32,9 @@ from coterie.base.guard import Diagnostics, GuardResult
 from coterie.base.outliers import FILE as OUTLIERS_FILE
 from coterie.base.outliers import SHAPE as OUTLIERS
 from coterie.base.outliers import OutlierMixin, load_outliers, save_outliers
-from coterie.encoders import Encoder
+from coterie.encoders import Encoder, MultilingualViews
 from coterie.encoders.load import load_saved, saved_settings
+from coterie.encoders.universal import INCLUDED
 from coterie.errors import DataError, UsageError
 
 Model = TypeVar("Model", bound=OutlierMixin)
@@ -87,6 +88,10 @@ def save(model: OutlierMixin, folder: Path, *, include_encoder: bool) -> None:
         inner = getattr(model.encoder_, "inner", None)
         if include_encoder and isinstance(inner, Encoder):
             inner.save(fresh / "encoder" / "meaning")
+        views = getattr(model.encoder_, "lexical", model.encoder_)
+        if include_encoder and isinstance(views, MultilingualViews):
+            own = fresh / "encoder" / ("" if views is model.encoder_ else "words")
+            views.universal.save(own / INCLUDED)
         config["files"] = list_files(fresh)
         write_json(fresh / "config.json", config)
 

@@ -19,6 +19,7 @@ from coterie.encoders.load import AUTO, DEFAULT, check_encoder, load_encoder, lo
 from coterie.encoders.reading import Reading, look
 from coterie.encoders.sentence import Pooling, SentenceEncoder
 from coterie.encoders.static import StaticEncoder
+from coterie.encoders.universal import MultilingualViews, UniversalEncoder, universal_for
 from coterie.encoders.views import ViewsEncoder
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Items",
     "LexicalEncoder",
     "MixedEncoder",
+    "MultilingualViews",
     "NgramsAndWords",
     "Pooling",
     "RaggedTokens",
@@ -42,6 +44,7 @@ __all__ = [
     "SentenceEncoder",
     "StaticEncoder",
     "TopicShares",
+    "UniversalEncoder",
     "VectorEncoder",
     "ViewsEncoder",
     "check_encoder",
@@ -50,4 +53,5 @@ __all__ = [
     "look",
     "make_code_encoder",
     "no_cache",
+    "universal_for",
 ]

@@ -47,6 +47,7 @@ class Encoder(nn.Module):
     """
 
     kind: ClassVar[str]
+    languages: ClassVar[frozenset[str] | None] = None  # codes of those it knows, if that is told
     tokens_per_batch: ClassVar[int | None] = None  # on a CPU, where the usual number is not best
     dim: int
     compute_dtype: torch.dtype | None = None

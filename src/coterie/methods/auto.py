@@ -68,8 +68,11 @@ from coterie.encoders import (
     Encoder,
     LexicalEncoder,
     MixedEncoder,
+    MultilingualViews,
     SentenceEncoder,
     ViewsEncoder,
+    look,
+    universal_for,
 )
 from coterie.encoders.lexical import NGRAM_WEIGHT
 from coterie.encoders.reading import WHOLE
@@ -98,7 +101,8 @@ class Auto(WeightedClusterer):
     ----------
     encoder : str, Path, Encoder or SentenceTransformer, default="auto"
         "auto" is all-MiniLM-L6-v2. Where its tokenizer cuts the texts into single letters or
-        unknown tokens, character n-grams and words take its place ("lexical").
+        unknown tokens, character n-grams and words take its place ("lexical"); in the languages
+        that "use-multilingual" knows, its vectors stand beside them if it is installed.
     effort : {"quick", "standard", "best"}, default="standard"
         6, 20 or 40 runs of k-means, on at most 10,000 different texts ("best": 60,000), drawn at
         random, or 75 per cluster up to 25,000.
@@ -161,19 +165,21 @@ class Auto(WeightedClusterer):
         return encoder
 
     def _suit_encoder(self, encoder: Encoder, texts: Sequence[str], seed: int) -> Encoder:
-        """Lexical features in the place of what the default encoder cannot read."""
+        """Lexical features, or the multilingual encoder, for what the default cannot read."""
         inner = encoder.inner if isinstance(encoder, MixedEncoder) else encoder
         free = isinstance(self.encoder, str) and self.encoder == AUTO
-        reading = self._read_by(inner, texts, seed, fallback=free)
+        reading = look(inner, texts, seed)
+        universal = universal_for(inner, reading, texts, seed) if free else None
+        self._tell(inner, reading, fallback=free, beside=universal is not None)
         if free and reading is not None and isinstance(inner, SentenceEncoder):
+            lexical = MultilingualViews(seed, universal) if universal else LexicalEncoder(seed)
             if reading.level == "not":
-                encoder = LexicalEncoder(seed)
+                encoder = lexical
             elif reading.level == "mixed":
                 weight = 0.5 if reading.whole >= WHOLE else 1.0
-                lexical = LexicalEncoder(seed)
                 encoder = ViewsEncoder(inner, seed, lexical, weight=weight, gated=True)
             elif reading.level == "partly":
-                encoder = ViewsEncoder(inner, seed, LexicalEncoder(seed))
+                encoder = ViewsEncoder(inner, seed, lexical)
         self._encoder = encoder
         return encoder
 
@@ -268,7 +274,9 @@ class Auto(WeightedClusterer):
             k, rounds = choice["neighbors"], choice["rounds"]
             smoothing = f"after k-NN smoothing (k = {k}, {rounds} rounds) "
         seen = "the vectors"
-        if isinstance(self.encoder_, LexicalEncoder):
+        if isinstance(self.encoder_, MultilingualViews):
+            seen = "multilingual embeddings, character n-grams and words"
+        elif isinstance(self.encoder_, LexicalEncoder):
             seen = "character n-grams and words"
         elif isinstance(self.encoder_, ViewsEncoder):
             seen = "embeddings, character n-grams and words"

@@ -52,6 +52,7 @@ def measure(key: lines.Row, options: Namespace) -> lines.Row:
 def by_kmeans(encoder: Any, texts: list[str], truth: np.ndarray) -> dict[str, Any]:
     """Speed of the encoder, and k-means on its vectors."""
     k = len(set(truth.tolist()))
+    encoder.learn(texts)
     with no_cache():
         encoder.encode(encoder.prepare(texts[:32])[0])
         begun, used = time.perf_counter(), time.process_time()
