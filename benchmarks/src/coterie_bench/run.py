@@ -21,7 +21,7 @@ from typing import Any
 from coterie._validation import check_choice, check_integer
 from coterie.base import TextClusterer
 from coterie.choose import Choice, choose_n_clusters
-from coterie.encoders import AUTO, DEFAULT
+from coterie.encoders import AUTO, DEFAULT, BagOfWords
 from coterie.encoders.load import locate
 from coterie.encoders.static import is_static
 from coterie.errors import CoterieError
@@ -86,7 +86,11 @@ class Task:
         if self.options.protocol == "split":
             data = split(data, job.seed)
         model = make(job.entry, data, job.seed, self.options)
-        return head(job, model, data), model, data
+        row = head(job, model, data)
+        if isinstance(model.encoder, BagOfWords):  # of a table in the suite
+            given = job.entry.parameters["encoder"]
+            row["parameters"]["encoder"] = ", ".join(f"{k}={v}" for k, v in given.items())
+        return row, model, data
 
 
 def run_suite(
@@ -226,6 +230,8 @@ def make(entry: Entry, data: Data, seed: int, options: Options) -> TextClusterer
         parameters["encoder"] = options.encoder or DEFAULT
         if "pooling" in preset and has_pooling(parameters["encoder"]):
             parameters.setdefault("pooling", "auto")
+    if isinstance(parameters.get("encoder"), dict):
+        parameters["encoder"] = BagOfWords(**parameters["encoder"])
     parameters |= {"random_state": seed, "device": options.device, "verbose": options.verbose}
     model: TextClusterer = make_method(entry.method, data.n_clusters, entry.preset, **parameters)
     return model

@@ -512,6 +512,11 @@ class AECL(TunedClusterer):
     views : "virtual", kind, file or sequence of lists, default="virtual"
         One augmentation of each text ("eda", or column ``text1``), or another dropout mask.
 
+    Attributes
+    ----------
+    balance_ : float
+        The weight of even clusters that was used.
+
     Notes
     -----
     Rates, batch size, length, weights, threshold and epochs are those of the paper; temperatures,
