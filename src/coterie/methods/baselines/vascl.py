@@ -5,10 +5,10 @@ vector ``e`` moved by ``radius`` in the direction in which the projection ``f`` 
 from its nearest texts of the batch. The projection learns to tell them apart all the same::
 
     L = NT-Xent(f(e), f(e')) + mean of l(m, f) and l(f, m),  m = f(e + step)
-    l(a, b) = -log(exp(a.b / t) / (exp(a.b / t) + sum over neighbours j of exp(a.f_j / t) + exp(a.m_j / t)))
+    l(a, b) = -log(exp(a.b / t) / (exp(a.b / t) + sum_j exp(a.f_j / t) + exp(a.m_j / t)))
 
-As in the released code ``e`` and ``f`` are constants in the second term: it trains the projection,
-and the encoder only by way of the first. k-means clusters the trained vectors.
+over the neighbours j. As in the released code ``e`` and ``f`` are constants in the second term: it
+trains the projection alone, the first one also the encoder. k-means clusters the trained vectors.
 Reading order: virtual augmentation, network, estimator with its loss.
 """
 
@@ -271,7 +271,9 @@ class VaSCL(TunedClusterer):
         terms = {"contrast": contrast}
         if self.virtual_weight > 0 and len(e1) > 1:
             e, t = e1.detach(), self.temperature
-            near, real = neighborhood(e, self.n_neighbors, batch.index if groups is None else groups)
+            near, real = neighborhood(
+                e, self.n_neighbors, batch.index if groups is None else groups
+            )
             radius = self.radius * e.norm(dim=1).mean()
             step = hardest_step(net.project, e, near, real, radius, t)
             virtual = virtual_term(net.project, e, step, near, real, t)
