@@ -97,11 +97,17 @@ def cuts(rows: list[lines.Row]) -> tuple[float, float]:
 def table(rows: list[lines.Row]) -> str:
     """Sets by their skew, and the cuts."""
     rows = sorted(rows, key=lambda row: float(np.mean(row["skews"])))
-    header = ["set", "skew of the shares", "of the classes", "largest / smallest class", "kind"]
+    header = [
+        "set",
+        "skew of the shares (seeds)",
+        "of the classes",
+        "largest / smallest class",
+        "kind",
+    ]
     body = [
         [
             row["dataset"],
-            f"{np.mean(row['skews']):.2f} ± {np.std(row['skews'], ddof=1):.2f}",
+            f"{np.mean(row['skews']):.2f} ({len(row['skews'])})",
             f"{row['classes']['skew']:.2f}",
             f"{row['classes']['ratio']:g}",
             kind_of(row["classes"]["ratio"], LIMITS),
