@@ -22,6 +22,7 @@ SAMPLE = Suite("tiny", "", (Entry("TF-IDF", "tfidf-kmeans"),), ("sample",), 2)
 KEYS = {
     "method", "parameters", "dataset", "dataset_sha256", "seed", "scores", "start_scores", "signs",
     "guard", "seconds", "peak_memory", "hardware", "versions", "commit", "word_vectors",
+    "balance", "pooling",
 }  # fmt: skip
 SCORES = {
     "acc", "nmi", "nmi_geometric", "ari", "ami", "v_measure", "purity", "silhouette",
@@ -57,6 +58,19 @@ def test_a_line_says_everything(rows: list[dict]) -> None:
         assert row.keys() >= KEYS
         assert row["scores"].keys() == SCORES
     assert rows[0]["guard"] is None and rows[2]["guard"]["fired"] in (True, False)
+
+
+def test_a_bag_of_words_may_have_settings_of_its_own(tmp_path: Path) -> None:
+    settings = {"weighting": "tfidf", "max_features": 50, "stop_words": True}
+    entry = Entry("TF-IDF, 50 words", "tfidf-kmeans", {"encoder": settings})
+    suite, file = Suite("t", "", (entry,), ("sample",), 1), tmp_path / "t.jsonl"
+    model = module.make(entry, load_data("sample", None), 0, Options())
+    model.set_params(n_clusters=2).fit(["a red car", "the apple"])
+    assert model.encoder_.vocabulary == ["apple", "car", "red"]
+    for _ in range(2):  # the second time there is nothing to do
+        (row,) = run_suite(suite, file, Options())
+    said = row["parameters"]["encoder"]
+    assert said == "weighting=tfidf, max_features=50, stop_words=True"
 
 
 @pytest.mark.slow

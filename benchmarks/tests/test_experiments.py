@@ -274,3 +274,35 @@ def test_every_setting_of_auto_changes_something() -> None:
     for changed in settings.SETTINGS.values():
         with settings.setting(changed):  # refuses a name that auto does not have
             pass
+
+
+def test_cuts_of_the_skew_are_between_the_kinds_of_sets(load) -> None:
+    evenness = load("evenness")
+
+    def row(skew: float, ratio: float) -> dict:
+        return {
+            "skews": [skew, skew],
+            "classes": {"ratio": ratio, "skew": 0.0},
+            "dataset": "tariff",
+        }
+
+    rows = [row(0.1, 1), row(0.2, 2), row(0.5, 7), row(0.6, 9), row(1.0, 50), row(1.4, 143)]
+    assert evenness.cuts(rows) == pytest.approx((0.35, 0.8))
+    # A set of another kind among them is wrong wherever the cut is: the others decide.
+    assert evenness.cuts([*rows, row(0.55, 1)]) == pytest.approx((0.35, 0.8))
+    assert "cuts 0.35 and 0.80: 6 of 6 sets right" in evenness.table(rows)
+
+
+def test_settings_of_adsl_are_compared_over_the_same_runs(load) -> None:
+    table = load("adsl_settings").table
+
+    def row(dataset: str, part: str, nmi: float, **setting: object) -> dict:
+        scores = {"nmi": nmi}
+        return {"dataset": dataset, "seed": 0, "part": part, "setting": setting, "scores": scores}
+
+    rows = [row(d, "codes", n, normalize=u) for d, u, n in
+            (("a", True, 0.5), ("a", False, 0.4), ("b", True, 0.7), ("b", False, 0.4))]  # fmt: skip
+    found = table([*rows, row("a", "trained", 0.1, label_norm="sum")])
+    assert "| codes: normalize=True | 60.0 | best |" in found
+    assert "| codes: normalize=False | 40.0 | -20.0 ± 10.0 |" in found  # of -10 and -30
+    assert "| trained: label_norm=sum | 10.0 | best |" in found

@@ -306,11 +306,28 @@ def test_suites_use_one_encoder_where_presets_name_that_of_a_paper() -> None:
         assert (model.encoder, model.pooling, model.batch_size) == (wanted, "auto", 8)
 
 
+def test_a_preset_s_pooling_is_for_encoders_that_have_none_of_their_own(tmp_path: Path) -> None:
+    data = load_data("sample", None)
+    (tmp_path / "roberta-base").mkdir()
+    (tmp_path / "roberta-base" / "config.json").write_text("{}")
+    entry = Entry("ClusterBERT", "cluster-bert", preset="paper")
+    alone = make(entry, data, 0, Options(encoder=str(tmp_path / "roberta-base")))
+    assert alone.pooling == "cls"
+    (tmp_path / "roberta-base" / "modules.json").write_text("[]")
+    whole = make(entry, data, 0, Options(encoder=str(tmp_path / "roberta-base")))
+    assert whole.pooling == "auto"
+    asked = make(entry, data, 0, Options(parameters={"pooling": "mean"}))
+    assert asked.pooling == "mean"
+    printed = SUITES["cluster-bert-printed"].entries[0]
+    model = make(printed, data, 0, Options())
+    assert (model.encoder, model.pooling, model.batch_size) == ("roberta-base", "cls", 8)
+
+
 def test_suites_of_cluster_bert_have_the_sets_of_its_tables() -> None:
     printed = {
         r.dataset for r in load_reported() if (r.paper, r.table) == ("ClusterBERT", "Table 2")
     }
-    for name in ("cluster-bert", "cluster-bert-ablations", "second-steps"):
+    for name in ("cluster-bert", "cluster-bert-printed", "cluster-bert-ablations", "second-steps"):
         assert set(SUITES[name].datasets) == printed, name
 
 

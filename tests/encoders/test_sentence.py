@@ -80,6 +80,7 @@ def test_pooling_is_a_choice(tiny_encoder: Path) -> None:
         items, _ = encoder.prepare(text)
         vectors[pooling] = encoder.encode(items)
         assert not encoder.training
+        assert encoder.pooling == {"auto": "mean"}.get(pooling, pooling)
         hidden = encoder.model[0].auto_model(**items.batch(np.array([0]))).last_hidden_state
         expected = hidden[0, 0] if pooling == "cls" else hidden[0].mean(dim=0)
         np.testing.assert_allclose(vectors[pooling][0], expected.detach(), atol=1e-5)

@@ -336,6 +336,21 @@ def test_the_network_starts_as_the_start_solution() -> None:
     np.testing.assert_allclose(reduced(net, data).detach(), start.seen(x), atol=1e-5)
 
 
+def test_word_vectors_are_those_of_the_seed() -> None:
+    found = []
+
+    class Kept(DECCRL):
+        def _build_network(self, *args):
+            net = super()._build_network(*args)
+            found.append(net.topics.rho)
+            return net
+
+    for seed in (0, 0, 1):
+        settings = {"encoder": "tfidf", "word_vectors": "ppmi", "word_dim": 8, "steps": 1}
+        Kept(2, random_state=seed, **settings).fit(TEXTS)
+    assert torch.equal(found[0], found[1]) and not torch.allclose(found[0], found[2])
+
+
 def test_training_leaves_the_start_solution_alone() -> None:
     model = small()
     assigner = model._initial_assigner(np.eye(5, dtype=np.float32), np.ones(5, np.float32), 0)

@@ -21,7 +21,9 @@ from typing import Any
 from coterie._validation import check_choice, check_integer
 from coterie.base import TextClusterer
 from coterie.choose import Choice, choose_n_clusters
-from coterie.encoders import AUTO, DEFAULT
+from coterie.encoders import AUTO, DEFAULT, BagOfWords
+from coterie.encoders.load import locate
+from coterie.encoders.static import is_static
 from coterie.errors import CoterieError
 from coterie.methods import METHODS, make_method
 from coterie_bench.data import Data, load_data, split
@@ -84,7 +86,11 @@ class Task:
         if self.options.protocol == "split":
             data = split(data, job.seed)
         model = make(job.entry, data, job.seed, self.options)
-        return head(job, model, data), model, data
+        row = head(job, model, data)
+        if isinstance(model.encoder, BagOfWords):  # of a table in the suite
+            given = job.entry.parameters["encoder"]
+            row["parameters"]["encoder"] = ", ".join(f"{k}={v}" for k, v in given.items())
+        return row, model, data
 
 
 def run_suite(
@@ -216,19 +222,37 @@ def make(entry: Entry, data: Data, seed: int, options: Options) -> TextClusterer
     elif entry.own_views is not None:
         parameters["views"] = entry.own_views
     recipe = METHODS[entry.method]
-    named = "encoder" in recipe.cls.presets.get(entry.preset or "", {})
-    if "encoder" not in {**recipe.parameters, **parameters} and (options.encoder or named):
+    preset = recipe.cls.presets.get(entry.preset or "", {})
+    if "encoder" not in {**recipe.parameters, **parameters} and (
+        options.encoder or "encoder" in preset
+    ):
         # One encoder for all entries of a suite, also where a preset names that of its paper.
         parameters["encoder"] = options.encoder or DEFAULT
-        parameters |= {"pooling": "auto"} if named else {}
+        if "pooling" in preset and has_pooling(parameters["encoder"]):
+            parameters.setdefault("pooling", "auto")
+    if isinstance(parameters.get("encoder"), dict):
+        parameters["encoder"] = BagOfWords(**parameters["encoder"])
     parameters |= {"random_state": seed, "device": options.device, "verbose": options.verbose}
     model: TextClusterer = make_method(entry.method, data.n_clusters, entry.preset, **parameters)
     return model
 
 
+def has_pooling(encoder: str) -> bool:
+    """Whether an encoder says itself how it pools; a transformer alone, as roberta-base, does not.
+
+    A preset's pooling is for those that do not.
+    """
+    try:
+        folder = locate(encoder)
+        return is_static(folder) or (folder / "modules.json").exists()
+    except CoterieError:  # "tfidf" and the like have no tokens to pool
+        return True
+
+
 def run_one(model: TextClusterer, data: Data, options: Options) -> Row:
-    """Fit on the texts alone, then score."""
-    return score_fit(model, data, options.device)
+    """Fit on the texts alone, then score; "auto" as pooling does not say what it came to."""
+    found = score_fit(model, data, options.device)
+    return found | {"pooling": getattr(model.encoder_, "pooling", None)}
 
 
 WAIT = 0.2  # seconds between two looks at whether the processes live

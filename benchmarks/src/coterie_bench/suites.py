@@ -3,7 +3,8 @@
 A suite has ``datasets`` (names, or groups of data sets), ``seeds`` and ``entries``. An entry is
 
 - a method: ``method``, and the other fields of :class:`Entry`; ``by_dataset`` may name a table of
-  ``suites.toml``, and parameters in ``unset`` are None;
+  ``suites.toml``, and parameters in ``unset`` are None; an ``encoder`` that is a table is a bag of
+  words with these settings;
 - ``sweep`` and ``values``: an entry for each value of one parameter, ``label`` with a place for it;
 - ``use``: the entries of another suite, those in ``only`` or all, with other fields changed;
   ``datasets`` is for entries that have none.

@@ -185,14 +185,20 @@ class SentenceEncoder(Encoder):
         return int(known)
 
     @property
+    def pooling(self) -> str | None:
+        """How token vectors become one, such as "mean" or "cls"."""
+        light = self.light
+        found: str | None = _pooling_mode(self.model) if light is None else light.pooling
+        return found
+
+    @property
     def pools_mean(self) -> bool:
         """Whether a vector is the mean of the token vectors, and nothing comes after."""
-        light = self.light
-        if light is not None:
-            return light.pooling == "mean"
+        if self.light is not None:
+            return self.pooling == "mean"
         names = [type(module).__name__ for module in self.model]
         plain = names in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
-        return plain and _pooling_mode(self.model) == "mean"
+        return plain and self.pooling == "mean"
 
     def with_layers(self, features: Features) -> tuple[Tensor, list[Tensor]]:
         """Vectors, and the token vectors before the first layer and after each, from one pass."""

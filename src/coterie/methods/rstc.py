@@ -312,7 +312,8 @@ class RSTC(TunedClusterer):
     From the paper and the authors' scripts: batch size, rates, length, temperature, eta, both
     heads, eps1, ``tol``, passes every 50 steps, labels by k-means for 40 steps first. The default
     weight of the barrier is theirs for balanced sets (1 / 10) if the shares of the clusters have a
-    coefficient of variation below 0.2, that for skewed ones (0.1 / 10) up to 0.4, else 0.1 / 100.
+    coefficient of variation below 0.36, that for skewed ones (0.1 / 10) up to 0.39, else 0.1 / 100;
+    the cuts are from the class sizes of the development sets.
     The shares are those of a mixture with free proportions on the vectors before training; sizes of
     k-means are flatter than the classes. Deviations: the transport is solved in logs and to its
     optimum, where the released code divides by ``delta`` and takes turns that may not settle;

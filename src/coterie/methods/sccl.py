@@ -156,9 +156,10 @@ class SCCL(TunedClusterer):
 
     Notes
     -----
-    Defaults are those of the paper, section 4 and appendix A.1: batch size, temperature, eta,
-    alpha, length, both rates. It gives no number of steps, only that training settles within 20 to
-    100 epochs (A.5); on a thousand texts, 1,000 steps are 330 epochs and do harm. The preset
+    From the paper, section 4 and appendix A.1: batch size, temperature, eta, alpha, length, both
+    rates. Its views are contextual; dropout masks are from the authors' later code. It gives no
+    number of steps, only that training settles within 20 to 100 epochs (A.5); on a thousand texts,
+    1,000 steps are 330 epochs and do harm. The preset
     "official-code" has the rates and the 3,000 steps of the authors' README, which passes
     ``eta=10`` (their parser's default is 1); "official-code-virtual" has its 1,000 steps for
     dropout pairs and halves the cluster term as ``train_step_virtual`` does. All three name the

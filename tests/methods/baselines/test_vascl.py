@@ -7,11 +7,23 @@ import torch
 
 from coterie import VaSCL
 from coterie.blocks.nt_xent import nt_xent
-from coterie.methods.baselines.vascl import VaSCLNet, hardest_step, neighborhood, told_apart
+from coterie.methods.baselines.vascl import (
+    VaSCLNet,
+    hardest_step,
+    neighborhood,
+    told_apart,
+    virtual_term,
+)
 
 
 def batch(n: int = 7, d: int = 4, seed: int = 0) -> torch.Tensor:
     return torch.randn(n, d, generator=torch.Generator().manual_seed(seed), dtype=torch.double) + 1
+
+
+def head(d: int = 4) -> torch.nn.Module:
+    torch.manual_seed(3)
+    layers = torch.nn.Linear(d, d, bias=False), torch.nn.Tanh(), torch.nn.Linear(d, 3, bias=False)
+    return torch.nn.Sequential(*layers).double()
 
 
 def cosine(a: torch.Tensor, b: torch.Tensor) -> float:
@@ -19,31 +31,39 @@ def cosine(a: torch.Tensor, b: torch.Tensor) -> float:
 
 
 def test_the_term_equals_its_loop() -> None:
-    e, moved = batch(), batch(seed=1)
+    e, step, project = batch(), batch(seed=1), head()
     near, real = neighborhood(e, 3, torch.arange(7))
-    found = told_apart(moved, e, e[near], real, 0.2)
+    f, m = project(e).detach(), project(e + step).detach()
+    total = 0.0
     for i in range(7):
-        own = math.exp(cosine(moved[i], e[i]) / 0.2)
-        others = sum(math.exp(cosine(moved[i], e[j]) / 0.2) for j in near[i])
-        assert found[i].item() == pytest.approx(-math.log(own / (own + others)), rel=1e-9)
+        own = math.exp(cosine(f[i], m[i]) / 0.2)
+        for a in (f[i], m[i]):
+            others = sum(math.exp(cosine(a, b[j]) / 0.2) for j in near[i] for b in (f, m))
+            total -= math.log(own / (own + others)) / 14
+    found = virtual_term(project, e, step, near, real, 0.2)
+    assert found.item() == pytest.approx(total, rel=1e-9)
 
 
 def test_by_hand() -> None:
-    # Halfway between its place and one neighbour, at a right angle: log 2 at any temperature.
-    e, near = torch.tensor([[1.0, 0.0]]), torch.tensor([[[0.0, 1.0]]])
+    # Halfway between its partner and one other, at a right angle: log 2 at any temperature.
+    b, others = torch.tensor([[1.0, 0.0]]), torch.tensor([[[0.0, 1.0]]])
     real = torch.tensor([[True]])
     moved = torch.tensor([[3.0, 3.0]])
-    assert told_apart(moved, e, near, real, 0.05).item() == pytest.approx(math.log(2), rel=1e-4)
-    assert told_apart(e, e, near, ~real, 0.05).item() == 0  # nobody to be told apart from
-    assert told_apart(e, e, near, real, 1.0).item() == pytest.approx(math.log(1 + math.exp(-1)))
+    assert told_apart(moved, b, others, real, 0.05).item() == pytest.approx(math.log(2), rel=1e-4)
+    assert told_apart(b, b, others, ~real, 0.05).item() == 0  # nobody to be told apart from
+    assert told_apart(b, b, others, real, 1.0).item() == pytest.approx(math.log(1 + math.exp(-1)))
+    # Two texts at a right angle, not moved: each has its partner and the other one twice.
+    e, near = torch.eye(2), torch.tensor([[1], [0]])
+    found = virtual_term(torch.nn.Identity(), e, 0 * e, near, near >= 0, 1.0)
+    assert found.item() == pytest.approx(math.log(1 + 2 * math.exp(-1)))
 
 
-def test_neighbours_are_the_nearest_of_other_texts() -> None:
+def test_neighbours_have_the_largest_products_among_other_texts() -> None:
     e, groups = batch(), torch.tensor([0, 1, 2, 2, 4, 5, 6])
     near, real = neighborhood(e, 2, groups)
     for i in range(7):
         others = [j for j in range(7) if groups[j] != groups[i]]
-        expected = sorted(others, key=lambda j: -cosine(e[i], e[j]))[:2]
+        expected = sorted(others, key=lambda j: -float(e[i] @ e[j]))[:2]
         assert near[i].tolist() == expected and real[i].all()
     _, real = neighborhood(e[:3], 5, torch.zeros(3))
     assert real.shape == (3, 2) and not real.any()  # all are one text
@@ -51,24 +71,30 @@ def test_neighbours_are_the_nearest_of_other_texts() -> None:
 
 def test_the_step_is_harder_than_a_random_one_and_has_its_length() -> None:
     torch.manual_seed(0)
-    e = batch(20, 6)
+    e, project = batch(20, 6), head(6)
     near, real = neighborhood(e, 4, torch.arange(20))
-    step = hardest_step(e, e[near], real, 0.5, 0.2)
-    length = 0.5 * float(e.norm(dim=1).mean())
-    torch.testing.assert_close(step.norm(dim=1), torch.full((20,), length, dtype=torch.double))
-    hard = told_apart(e + step, e, e[near], real, 0.2)
+    step = hardest_step(project, e, near, real, 0.5, 0.2)
+    torch.testing.assert_close(step.norm(dim=1), torch.full((20,), 0.5, dtype=torch.double))
+
+    def loss(moved: torch.Tensor) -> torch.Tensor:
+        f = project(e)
+        return told_apart(project(e + moved), f, f[near], real, 0.2).mean()
+
     for _ in range(5):
         other = torch.randn_like(e)
-        other *= length / other.norm(dim=1, keepdim=True)
-        assert hard.mean() > told_apart(e + other, e, e[near], real, 0.2).mean() + 0.05
-    assert not step.requires_grad
+        assert loss(step) > loss(0.5 * other / other.norm(dim=1, keepdim=True)) + 0.05
+    assert not step.requires_grad and all(p.grad is None for p in project.parameters())
 
 
-def test_gradients_are_right() -> None:
-    e = batch(5, 3).requires_grad_(True)
+def test_gradients_are_right_and_reach_the_projection_alone() -> None:
+    e, step, project = batch(5).requires_grad_(True), batch(5, seed=1), head()
     near, real = neighborhood(e, 2, torch.arange(5))
-    step = batch(5, 3, 1)
-    assert torch.autograd.gradcheck(lambda x: told_apart(x + step, x, x[near], real, 0.3), (e,))
+    a, b, others = (x.requires_grad_(True) for x in (batch(5), batch(5, seed=1), batch(5, seed=2)))
+    assert torch.autograd.gradcheck(
+        lambda a, b, c: told_apart(a, b, c[near], real, 0.3), (a, b, others)
+    )
+    virtual_term(project, e, step, near, real, 0.3).backward()
+    assert e.grad is None and all(p.grad.abs().sum() > 0 for p in project.parameters())
 
 
 class Two:
@@ -90,7 +116,7 @@ class Five(torch.nn.Module):
 def test_the_loss_is_the_sum_of_its_terms(masked: bool) -> None:
     torch.manual_seed(0)
     net, batch = VaSCLNet(Five(), 3), Two()
-    model = VaSCL(2, n_neighbors=2, virtual_weight=0.5, mask_duplicates=masked)
+    model = VaSCL(2, n_neighbors=2, radius=2.0, virtual_weight=0.5, mask_duplicates=masked)
     torch.manual_seed(7)
     terms = model._loss(net, batch)
     groups = batch.groups if masked else None
@@ -98,10 +124,9 @@ def test_the_loss_is_the_sum_of_its_terms(masked: bool) -> None:
     contrast = nt_xent(net.project(e[0]), net.project(e[1]), 0.05, groups=groups)
     assert terms["contrast"].item() == pytest.approx(contrast.item())
     torch.manual_seed(7)
-    total = 0.0
-    for x in e:
-        near, real = neighborhood(x, 2, batch.groups if masked else batch.index)
-        step = hardest_step(x, x[near], real, 1.0, 0.05)
-        total += told_apart(x + step, x, x[near], real, 0.05).mean().item() / 2
-    assert terms["virtual"].item() == pytest.approx(0.5 * total, rel=1e-5)
+    near, real = neighborhood(e[0], 2, batch.groups if masked else batch.index)
+    length = 2 * e[0].norm(dim=1).mean()
+    step = hardest_step(net.project, e[0], near, real, length, 0.05)
+    virtual = virtual_term(net.project, e[0], step, near, real, 0.05)
+    assert terms["virtual"].item() == pytest.approx(0.5 * virtual.item(), rel=1e-5)
     assert VaSCL(2, virtual_weight=0.0)._loss(net, batch).keys() == {"contrast"}
