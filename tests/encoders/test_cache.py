@@ -120,10 +120,14 @@ def test_the_longest_unused_goes_first(folder, worked, tiny_encoder, topics, mon
     assert cache.usage().bytes <= cache.limit()
 
 
-def test_a_folder_that_cannot_be_written_costs_no_run(tmp_path, monkeypatch, tiny_encoder, topics):
+def test_a_folder_that_cannot_be_written_costs_no_run_and_is_told_once(
+    tmp_path, monkeypatch, tiny_encoder, topics, caplog
+) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "file"))
+    monkeypatch.setattr("coterie.encoders.base.KEEP_EVERY", 0)
     assert encoded(load_encoder(tiny_encoder), topics[0]).shape == (90, 32)
+    assert caplog.text.count("are not kept") == 1
 
 
 @pytest.mark.slow

@@ -65,7 +65,9 @@ def slow_layer(weights, part, x, heads, eps):
         y = norm(token + behind, "attention.output.LayerNorm")
         inner = slow_linear(weights, f"{part}.intermediate.dense", y)
         inner = 0.5 * inner * (1 + erf(inner / np.sqrt(2)))
-        y = norm(y + slow_linear(weights, f"{part}.output.dense", inner, gelu=True), "output.LayerNorm")
+        y = norm(
+            y + slow_linear(weights, f"{part}.output.dense", inner, gelu=True), "output.LayerNorm"
+        )
         out.append(y)
     return np.array(out)
 
@@ -139,7 +141,9 @@ def test_models_without_a_precision_go_on_with_float32(tmp_path, tiny_encoder, t
 
 
 def test_what_trains_stays_in_float32(tiny_encoder, topics) -> None:
-    model = SCCL(3, encoder=tiny_encoder, max_length=32, steps=2, batch_size=16, random_state=0).fit(topics[0])
+    model = SCCL(
+        3, encoder=tiny_encoder, max_length=32, steps=2, batch_size=16, random_state=0
+    ).fit(topics[0])
     assert model.encoder_.encode_precision == "float32"
 
 

@@ -59,6 +59,7 @@ class Int8Bert:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting sleeps
         # More than basic joins operations into ones that are slower on a CPU.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         self.session = onnxruntime.InferenceSession(
@@ -158,7 +159,12 @@ def bert_graph(
         inner = linear(rounded(inner, gelu=True), f"{part}.output.dense")
         x = norm(graph.add("Add", x, inner), f"{part}.output.LayerNorm")
         outputs.append(x)
-    inputs = {"x": ("float32", d), "shape": ("int64",), "middle": ("uint8",), "gelu_zero": ("uint8",)}
+    inputs = {
+        "x": ("float32", d),
+        "shape": ("int64",),
+        "middle": ("uint8",),
+        "gelu_zero": ("uint8",),
+    }
     return graph.model(inputs, dict.fromkeys(outputs, ("float32", d))), outputs
 
 
@@ -218,12 +224,12 @@ def _value(name: str, kind: str, *width: int) -> bytes:
 
 
 def _field(number: int, value: int | float | str | bytes) -> bytes:
-    """A field of a protobuf message: a whole number, a float, a text or a message.
+    r"""A field of a protobuf message: a whole number, a float, a text or a message.
 
     Examples
     --------
     >>> _field(1, 150), _field(2, "testing")  # the examples of protobuf's documentation
-    (b'\\x08\\x96\\x01', b'\\x12\\x07testing')
+    (b'\x08\x96\x01', b'\x12\x07testing')
     """
     if isinstance(value, int):
         return _varint(number << 3) + _varint(value)

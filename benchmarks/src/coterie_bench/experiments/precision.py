@@ -75,7 +75,13 @@ def table(rows: list[lines.Row]) -> str:
                     f"{(means - exact)[most]:+.1f} ({shared[most]})",
                 ]
             )
-    header = f"NMI, mean of {len(shared)} sets", "deviation over seeds", "difference", "least", "most"
+    header = (
+        f"NMI, mean of {len(shared)} sets",
+        "deviation over seeds",
+        "difference",
+        "least",
+        "most",
+    )
     return lines.table(["method", "precision", *header], body)
 
 
