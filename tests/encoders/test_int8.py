@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -168,3 +169,15 @@ def test_the_manifest_says_which_precision(tmp_path, tiny_encoder, topics) -> No
     asked = {"encoder": str(tiny_encoder), "settings": {"max_length": 32}}
     run = cluster(topics[0], 3, **asked, folder=tmp_path / "a")
     assert run.manifest["encoder"]["precision"] == "int8"
+
+
+def test_a_thread_that_ends_leaves_the_others_in_8_bits(rounded) -> None:
+    items, _ = rounded.prepare(["where is my parcel", "I want my money back"])
+    with no_cache():
+        expected = rounded.encode(items)
+        with rounded.encoding():
+            thread = threading.Thread(target=rounded.encode, args=(items,))
+            thread.start()
+            thread.join()
+            again = rounded(items.batch(np.array([0])))[0].detach().numpy()
+    np.testing.assert_array_equal(again, expected[0])

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
@@ -55,7 +56,6 @@ class SentenceEncoder(Encoder):
 
     kind: ClassVar[str] = "sentence"
     encode_precision: str = "float32"  # on a CPU also bfloat16 and int8, see precision_here
-    _faster: Any = None  # the transformer in one of these, while all texts are encoded
     _space: tuple[Any, str] | None = None
     keep_words: bool = False  # whether prepared texts know which word each token is of
 
@@ -172,7 +172,12 @@ class SentenceEncoder(Encoder):
     @property
     def _transformer(self) -> Any:
         """What makes the token vectors; while all texts are encoded perhaps in fewer bits."""
-        return (self.light or self.model[0]) if self._faster is None else self._faster[0]
+        return self._faster or self.light or self.model[0]
+
+    @property
+    def _faster(self) -> Any:
+        encoder, transformer = _ENCODING.get()
+        return transformer if encoder is self else None
 
     @property
     def width(self) -> int:
@@ -278,21 +283,23 @@ class SentenceEncoder(Encoder):
         if light is None:
             return None
         seen = os.getpid(), *self._seen()  # threads of onnxruntime do not survive a fork
-        if light not in _INT8 or _INT8[light][0] != seen:
-            _INT8[light] = seen, light.in_int8()
-        return _INT8[light][1]
+        made = _INT8.get(light)
+        if made is None or made[0] != seen:
+            made = _INT8[light] = seen, light.in_int8()
+        return made[1]
 
     @contextmanager
     def encoding(self) -> Iterator[None]:
-        precision = self.precision_here()  # in a tuple, so that it is no part of the module
+        precision, faster = self.precision_here(), None
         if precision == "bfloat16":
-            self._faster = (copy.deepcopy(self._transformer).to(torch.bfloat16).eval(),)
+            faster = copy.deepcopy(self._transformer).to(torch.bfloat16).eval()
         elif precision == "int8":
-            self._faster = (_AsTensors(self._in_int8()),)
+            faster = _AsTensors(self._in_int8())
+        token = _ENCODING.set((self, faster))
         try:
             yield
         finally:
-            self._faster = None
+            _ENCODING.reset(token)
 
     def make_trainable(self) -> None:
         self.complete()
@@ -307,6 +314,8 @@ class SentenceEncoder(Encoder):
 
 
 _INT8: WeakKeyDictionary[LightBert, tuple[Any, Int8Bert | None]] = WeakKeyDictionary()
+# An encoder, and its transformer in fewer bits while it encodes; of each thread, since several may.
+_ENCODING: ContextVar[tuple[Any, Any]] = ContextVar("coterie_encoding", default=(None, None))
 
 
 class _AsTensors:
