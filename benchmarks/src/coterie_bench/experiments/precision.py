@@ -17,7 +17,7 @@ from coterie import Auto, TwoStep
 from coterie._random import numpy_generator
 from coterie.metrics import nmi
 from coterie_bench.data import load_data
-from coterie_bench.datasets import DEV
+from coterie_bench.datasets import DEV, LEVELS, TAILS
 from coterie_bench.experiments import lines
 
 TEXTS = 1_000
@@ -30,7 +30,7 @@ def cases(options: Namespace) -> list[lines.Row]:
     return [
         {"dataset": dataset, "seed": seed, "precision": precision}
         for seed in range(options.seeds)
-        for dataset in DEV
+        for dataset in (*DEV, *TAILS, *LEVELS)
         for precision in PRECISIONS
     ]
 
