@@ -1,10 +1,10 @@
 """Results on disk by the digest of their text: what was made once is not made again.
 
 The vectors of unchanged encoders, word vectors and the augmentations of language models are kept.
-A shard is one safetensors file with the results of one call that were new. It is written once,
-whole, under a name of its own, and never changed, so that several processes can read and write at
-the same time. What cannot be read is passed over and thrown away. Only digests of texts are kept;
-but vectors tell much about the texts they were made of.
+A shard is one safetensors file with the new results of one call, or of some seconds of it. It is
+written once, whole, under a name of its own, and never changed, so that several processes can read
+and write at the same time. What cannot be read is passed over and thrown away. Only digests of
+texts are kept; but vectors tell much about the texts they were made of.
 """
 
 from __future__ import annotations
@@ -145,6 +145,7 @@ class Cache:
         root = place(kind)
         assert root is not None
         self.kind, self.root, self.folder = kind, root, root / space[:32]
+        self.writable = True  # until a disk says otherwise
 
     def find(self, keys: Sequence[bytes]) -> Iterator[tuple[bytes, memoryview]]:
         """Keys that are here, once each, with their results."""
@@ -181,8 +182,10 @@ class Cache:
     def write(self, keys: Sequence[bytes], results: Any) -> None:
         """Keep results: bytes, or rows of an array.
 
-        A disk that is full or read-only costs the cache, not the run.
+        A disk that is full or read-only costs the cache, not the run, and is told once.
         """
+        if not self.writable:
+            return
         try:
             if not self.root.exists():
                 self.root.mkdir(parents=True, exist_ok=True)
@@ -194,6 +197,7 @@ class Cache:
                 save_arrays(self.folder / f"{uuid.uuid4().hex}.safetensors", arrays)
             _make_room(self.root, limit(self.kind))
         except OSError as error:
+            self.writable = False
             log.warning("the %s are not kept in %s: %s", self.kind, self.root, error)
 
 

@@ -221,6 +221,12 @@ class Options(Reading):
     seed: int = option(0, "Same seed, same clusters.", "Advanced", "N")
     random_state: int | None = option(None, "As seed.")
     device: str = option("auto", "auto, cpu or cuda.", "Advanced", "NAME")
+    precision: Literal["auto", "float32", "bfloat16"] = option(
+        "auto",
+        "Of the encoder: auto is 8 bits where nothing is trained on a CPU; float32 is exact.",
+        "Advanced",
+        "NAME",
+    )
     fit_sample: int | None = option(
         None,
         "Fit a sample of this many different texts, then assign all rows. Default: 25000 if there "
@@ -331,7 +337,8 @@ class Options(Reading):
         for name in given:
             if not hasattr(recipe.cls, name):
                 raise UsageError(f"`{name}`: the method {self.method!r} does not take it.")
-        given |= {"random_state": self.seed, "device": self.device, "verbose": self.verbose}
+        given |= {name: getattr(self, name) for name in ("device", "precision", "verbose")}
+        given["random_state"] = self.seed
         return recipe.make(n_clusters, self.preset, **{**given, **self.settings})
 
     @property

@@ -130,7 +130,7 @@ MANIFEST_SHAPE: dict[str, Any] = {
     "versions": dict,
     "hardware": dict,
     "peak_memory?": {str: Count},
-    "encoder?": {"used": str, "warnings?": [str]},
+    "encoder?": {"used": str, "precision?": str, "warnings?": [str]},
     "finished": str,
     "seed?": (int, None),
     "guard": (

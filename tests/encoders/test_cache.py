@@ -29,9 +29,9 @@ def worked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     real = SentenceEncoder._work
 
-    def count(self, items, index, progress):
+    def count(self, items, index, *rest):
         seen.append(len(index))
-        return real(self, items, index, progress)
+        return real(self, items, index, *rest)
 
     monkeypatch.setattr(SentenceEncoder, "_work", count)
     return seen
@@ -120,10 +120,14 @@ def test_the_longest_unused_goes_first(folder, worked, tiny_encoder, topics, mon
     assert cache.usage().bytes <= cache.limit()
 
 
-def test_a_folder_that_cannot_be_written_costs_no_run(tmp_path, monkeypatch, tiny_encoder, topics):
+def test_a_folder_that_cannot_be_written_costs_no_run_and_is_told_once(
+    tmp_path, monkeypatch, tiny_encoder, topics, caplog
+) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "file"))
+    monkeypatch.setattr("coterie.encoders.base.KEEP_EVERY", 0)
     assert encoded(load_encoder(tiny_encoder), topics[0]).shape == (90, 32)
+    assert caplog.text.count("are not kept") == 1
 
 
 @pytest.mark.slow
@@ -143,6 +147,23 @@ def test_two_processes_at_once(folder, worked, tiny_encoder, topics, tmp_path) -
     np.testing.assert_allclose(encoded(load_encoder(tiny_encoder), topics[0]), fresh, atol=1e-6)
     assert worked == [90]
     assert not list(folder.rglob("*.tmp"))
+
+
+def test_a_killed_process_loses_seconds_of_work(folder, worked, tiny_encoder, topics) -> None:
+    code = (
+        "import os, sys; from coterie.encoders import base, load_encoder\n"
+        "from coterie._progress import Progress\n"
+        "class Kill(Progress):\n"
+        "    def advance(self, done): done > 40 and os.kill(os.getpid(), 9)\n"
+        "base.KEEP_EVERY = 0; e = load_encoder(sys.argv[1])\n"
+        "e.tokens_per_batch = 32; e.encode(e.prepare(sys.argv[2].split(';'))[0], progress=Kill())"
+    )
+    command = [sys.executable, "-c", code, str(tiny_encoder), ";".join(topics[0])]
+    assert subprocess.run(command, check=False).returncode == -9
+    kept = encoded(load_encoder(tiny_encoder), topics[0])
+    assert 0 < worked[0] <= 90 - 32  # the batch that was being made, and those after it
+    with no_cache():
+        np.testing.assert_allclose(kept, encoded(load_encoder(tiny_encoder), topics[0]), atol=1e-6)
 
 
 def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -77,7 +77,9 @@ class TextClusterer(
         Starts of k-means; the best by inertia is kept.
     device : {"auto", "cpu", "cuda"}, default="auto"
     precision : {"auto", "float32", "bfloat16"}, default="auto"
-        Of the encoder in training; "auto" is bfloat16 on a GPU, float32 elsewhere.
+        Of the encoder. In training "auto" is bfloat16 on a GPU, float32 elsewhere. A method that
+        trains nothing encodes in 8 bits on a CPU with "auto", in float32 on a GPU; what this
+        machine and the encoder cannot do is done in float32.
     optimizations : bool or list of str, default=True
         Ways to train faster on a GPU: any of "graphs" (a step is launched at once), "packing"
         (short texts share rows), "fused" (layers in few kernels), "one-pass" (all views at once),

@@ -223,8 +223,10 @@ class Fitting:
     def _read(self, X: Any, views: Any) -> tuple[Encoder, Inputs]:
         model = self.model
         encoder = model._make_encoder(derive_seed(self.seed, "encoder"))
-        if isinstance(encoder, SentenceEncoder) and model.precision == "bfloat16":
-            encoder.encode_precision = "bfloat16"  # only by name; "auto" stays exact
+        for one in (encoder, getattr(encoder, "inner", None)):
+            if isinstance(one, SentenceEncoder):
+                one.encode_precision = self._encode_precision()
+                one.encode_precision = one.precision_here()  # what this machine can do
         if encoder.kind == "precomputed":
             checked = validate_data(model, X, dtype=np.float32, ensure_min_samples=2)
             return encoder, read_vectors(encoder, checked)
@@ -241,6 +243,14 @@ class Fitting:
         some = sorted(text for text in texts if text)
         encoder = model._suit_encoder(encoder, some, derive_seed(self.seed, "encoder"))
         return encoder, read_texts(encoder, texts, given, learn=True)
+
+    def _encode_precision(self) -> str:
+        """8 bits on a CPU if nothing is trained; bfloat16 only by name."""
+        model = self.model
+        if model.precision != "auto":
+            return model.precision
+        trains = type(model)._training_stages is not ClustererCore._training_stages
+        return "float32" if trains or self.device.type != "cpu" else "int8"
 
     def _weigh(self, X: Any, sample_weight: Any) -> Floats:
         """How often each distinct text counts."""

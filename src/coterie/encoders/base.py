@@ -7,8 +7,9 @@ they are processed once and always end in the same cluster.
 from __future__ import annotations
 
 import logging
+import time
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 TOKENS_PER_BATCH = {"cpu": 1_024, "cuda": 131_072}  # fits the caches of a CPU; fills a GPU
 LEAST_TOKENS = 32  # tokens of a batch on a CPU; smaller products are added up in another order
 WIDTHS = (32, 64, 128)  # tokens in a row of packed texts: the least that holds the longest
+KEEP_EVERY = 5.0  # seconds; what a killed process loses of its vectors
 ROUND = 1024  # packed batches have a multiple of this many places, so that few shapes occur
 
 
@@ -113,13 +115,25 @@ class Encoder(nn.Module):
         vectors, missing = cache.vectors([keys[i] for i in first], self.dim)
         if len(missing):
             positions = np.asarray(first)[missing]
-            vectors[missing] = self._work(items, index[positions], progress)
-            cache.write([keys[i] for i in positions], vectors[missing])
+
+            def keep(some: Ints, made: Floats) -> None:
+                cache.write([keys[i] for i in positions[some]], made)
+
+            vectors[missing] = self._work(items, index[positions], progress, keep)
         return vectors[rows]
 
     @torch.inference_mode()
-    def _work(self, items: Items, index: Ints, progress: Progress | None) -> Floats:
-        """Vectors in the order asked for; worked by length, so that there is little padding."""
+    def _work(
+        self,
+        items: Items,
+        index: Ints,
+        progress: Progress | None,
+        keep: Callable[[Ints, Floats], None] = lambda some, made: None,
+    ) -> Floats:
+        """Vectors in the order asked for; worked by length, so that there is little padding.
+
+        ``keep`` is given positions and vectors every few seconds and at the end, whatever ends it.
+        """
         progress = progress or Progress()
         device = next((p.device for p in self.parameters()), torch.device("cpu"))
         check_memory(
@@ -131,14 +145,23 @@ class Encoder(nn.Module):
         training, self.compute_dtype, dtype = self.training, None, self.compute_dtype
         self.eval()
         progress.start("encode", len(index))
+        order = np.empty(0, dtype=np.int64)  # in which they are made
+        done = kept = 0
+        since = time.monotonic()
         try:
-            done = 0
             with self.encoding():
-                for part in self._batches(items.lengths[index], device):
+                parts = self._batches(items.lengths[index], device)
+                order = np.concatenate(parts) if parts else order
+                for part in parts:
                     out[part] = self._pass(items, index, part, device)
                     done += len(part)
                     progress.advance(done)
+                    if time.monotonic() - since >= KEEP_EVERY:
+                        keep(order[kept:done], out[order[kept:done]])
+                        kept, since = done, time.monotonic()
         finally:
+            if kept < done:
+                keep(order[kept:done], out[order[kept:done]])
             progress.stop()
             self.train(training)
             self.compute_dtype = dtype

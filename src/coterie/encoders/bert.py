@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,10 @@ from torch import Tensor, nn
 from coterie._trust import LARGE, check_modules, read_json
 from coterie._types import Features
 from coterie.encoders.fused import Places, Settings, can_fuse, draw, fused_embedding, fused_layer
+from coterie.encoders.int8 import Int8Bert
 from coterie.encoders.tuning import full_weight
+
+log = logging.getLogger(__name__)
 
 POOLING = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
 CONFIG = {  # what a config must say, if it says anything
@@ -188,6 +192,16 @@ class LightBert(nn.Module):
             return tokens[:, 0]
         shown = mask[:, :, None].expand(tokens.shape).float()
         return (tokens * shown).sum(dim=1) / shown.sum(dim=1).clamp(min=1e-9)
+
+    def in_int8(self) -> Int8Bert | None:
+        """The same in 8 bits; None, with a warning, where onnxruntime is missing or fails."""
+        weights = {n.replace("/", "."): w.detach().numpy() for n, w in self.weights.items()}
+        heads, eps = self.settings.heads, self.settings.eps
+        try:
+            return Int8Bert(weights, self.n_layers, heads, eps, torch.get_num_threads())
+        except Exception as error:  # onnxruntime has errors of its own kind
+            log.warning("texts are encoded in float32, which takes twice as long: %s", error)
+            return None
 
     def digest(self) -> str:
         """Digest of all that decides a vector besides the weights and the length."""

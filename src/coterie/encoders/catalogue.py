@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from coterie._cache import no_cache
 from coterie.encoders.load import DEFAULT, PIN, check_encoder, load_encoder
 from coterie.encoders.reading import INSTALL, NAME
+from coterie.encoders.sentence import SentenceEncoder
 from coterie.encoders.static import MODELS
 from coterie.errors import CoterieError
 
@@ -69,6 +70,8 @@ def measure(name: str, texts: Sequence[str]) -> tuple[int, float]:
     Some texts are encoded to warm up and load, then all until a second is over.
     """
     encoder = load_encoder(name)
+    if isinstance(encoder, SentenceEncoder):
+        encoder.encode_precision = "int8"  # as methods do that train nothing
     some = list(texts)
     with no_cache():
         encoder.learn(some)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ClassVar, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -22,6 +25,7 @@ from coterie._types import Features, Floats, Ints
 from coterie._validation import need
 from coterie.encoders.base import Encoder, Items, RaggedTokens, distinct
 from coterie.encoders.bert import LightBert, can_pack, pack_forward
+from coterie.encoders.int8 import Int8Bert
 from coterie.errors import DataError, UsageError
 
 Pooling = Literal["auto", "mean", "cls"]
@@ -51,8 +55,7 @@ class SentenceEncoder(Encoder):
     """
 
     kind: ClassVar[str] = "sentence"
-    encode_precision: str = "float32"  # bfloat16: faster on CPUs that have it, see has_bfloat16
-    _half: Any = None  # the transformer in bfloat16, while all texts are encoded
+    encode_precision: str = "float32"  # on a CPU also bfloat16 and int8, see precision_here
     _space: tuple[Any, str] | None = None
     keep_words: bool = False  # whether prepared texts know which word each token is of
 
@@ -168,8 +171,13 @@ class SentenceEncoder(Encoder):
 
     @property
     def _transformer(self) -> Any:
-        """What makes the token vectors; while all texts are encoded perhaps in bfloat16."""
-        return (self.light or self.model[0]) if self._half is None else self._half[0]
+        """What makes the token vectors; while all texts are encoded perhaps in fewer bits."""
+        return self._faster or self.light or self.model[0]
+
+    @property
+    def _faster(self) -> Any:
+        encoder, transformer = _ENCODING.get()
+        return transformer if encoder is self else None
 
     @property
     def width(self) -> int:
@@ -238,7 +246,7 @@ class SentenceEncoder(Encoder):
         if tokens is None:
             state = self._transformer(state)
             tokens = state["token_embeddings"]
-        if self._half is not None:
+        if self._faster is not None:
             tokens = tokens.float()
         state["token_embeddings"] = tokens
         for module in list(self.model)[1:]:
@@ -250,29 +258,54 @@ class SentenceEncoder(Encoder):
     def space(self) -> str | None:
         if self._pointer is None:
             return None  # trained, or of unknown origin
-        # A copy or a change of the weights in place shows here, so that the digest is made anew.
-        state = self.state_dict()
-        seen = tuple((t.data_ptr(), t._version) for t in state.values())
+        state, seen = self.state_dict(), self._seen()
         if self._space is None or self._space[0] != seen:
             light = self.light
             told = weights_digest(self.model if light is None else [], state)
             self._space = seen, told if light is None else told + light.digest()
-        settings = [self._space[1], self.max_length, self.normalize, self._in_half()]
+        settings = [self._space[1], self.max_length, self.normalize, self.precision_here()]
         device = next(iter(state.values())).device.type
         return hashlib.sha256(json.dumps([FORMAT, device, *settings]).encode()).hexdigest()
 
-    def _in_half(self) -> bool:
-        on_cpu = next(self.parameters()).device.type == "cpu"
-        return self.encode_precision == "bfloat16" and on_cpu and has_bfloat16()
+    def _seen(self) -> tuple[Any, ...]:
+        """Changes with the weights, also where they are copied or changed in place."""
+        return tuple((t.data_ptr(), t._version) for t in self.state_dict().values())
+
+    def precision_here(self) -> str:
+        """The precision that vectors are made in: float32 where this machine has no other.
+
+        bfloat16 needs a CPU that has it; int8 a CPU, onnxruntime, and a model that coterie reads
+        without the libraries.
+        """
+        wanted = self.encode_precision
+        if wanted == "float32" or next(self.parameters()).device.type != "cpu":
+            return "float32"
+        able = has_bfloat16() if wanted == "bfloat16" else self._in_int8() is not None
+        return wanted if able else "float32"
+
+    def _in_int8(self) -> Int8Bert | None:
+        """The transformer in 8 bits, made once; None, with a warning, where it cannot be made."""
+        light = self.light
+        if light is None:
+            return None
+        seen = os.getpid(), *self._seen()  # threads of onnxruntime do not survive a fork
+        made = _INT8.get(light)
+        if made is None or made[0] != seen:
+            made = _INT8[light] = seen, light.in_int8()
+        return made[1]
 
     @contextmanager
     def encoding(self) -> Iterator[None]:
-        if self._in_half():  # in a tuple, so that it does not become a part of the module
-            self._half = (copy.deepcopy(self._transformer).to(torch.bfloat16).eval(),)
+        precision, faster = self.precision_here(), None
+        if precision == "bfloat16":
+            faster = copy.deepcopy(self._transformer).to(torch.bfloat16).eval()
+        elif precision == "int8":
+            faster = _AsTensors(self._in_int8())
+        token = _ENCODING.set((self, faster))
         try:
             yield
         finally:
-            self._half = None
+            _ENCODING.reset(token)
 
     def make_trainable(self) -> None:
         self.complete()
@@ -284,6 +317,24 @@ class SentenceEncoder(Encoder):
     def save(self, folder: Path) -> None:
         with without_bars():
             self.model.save(str(folder), create_model_card=False)
+
+
+_INT8: WeakKeyDictionary[LightBert, tuple[Any, Int8Bert | None]] = WeakKeyDictionary()
+# An encoder, and its transformer in fewer bits while it encodes; of each thread, since several may.
+_ENCODING: ContextVar[tuple[Any, Any]] = ContextVar("coterie_encoding", default=(None, None))
+
+
+class _AsTensors:
+    """A transformer in 8 bits, called as :class:`LightBert` is."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __call__(self, features: Features) -> Tensor:
+        return torch.from_numpy(self.inner.layers(features["input_ids"].numpy(), last=True)[0])
+
+    def layers(self, features: Features) -> list[Tensor]:
+        return [torch.from_numpy(x) for x in self.inner.layers(features["input_ids"].numpy())]
 
 
 def middle_layers(n_layers: int) -> tuple[int, int]:

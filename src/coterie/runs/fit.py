@@ -189,7 +189,8 @@ class RunFit:
             same = earlier.get("data", {}).get("sha256") == self.corpus.sha256
             if known and same and earlier.get("fit_sample") == self._fit_sample():
                 if all(
-                    str(before.get(n)) == str(parameters[n]) for n in ("encoder", "random_state")
+                    str(before.get(n)) == str(parameters[n])
+                    for n in ("encoder", "precision", "random_state")
                 ):
                     return Choice(
                         **{f.name: known[f.name] for f in fields(Choice) if f.name in known}

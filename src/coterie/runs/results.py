@@ -34,6 +34,7 @@ from coterie.description import (
     names_by_number,
 )
 from coterie.description.tally import Tally
+from coterie.encoders import SentenceEncoder
 from coterie.exports import write_clusters as cluster_workbook
 from coterie.exports import write_page
 from coterie.hierarchy import Hierarchy, build_hierarchy
@@ -146,6 +147,9 @@ class Results:
         told: dict[str, Any] = (
             {} if model.reading_ is None else {"reading": model.reading_.to_dict()}
         )
+        inner = getattr(model.encoder_, "inner", model.encoder_)
+        if isinstance(inner, SentenceEncoder):
+            told["precision"] = inner.encode_precision
         if model.encoder_notes_:
             told["warnings"] = list(model.encoder_notes_)
         return {

@@ -30,6 +30,7 @@ from coterie_bench.experiments import lines
 
 SEEDS = 5  # of k-means
 LIBRARY = "sentence-transformers"
+PRECISIONS = {"float32": "coterie", "bfloat16": "coterie, bfloat16", "int8": "coterie, 8 bits"}
 Way = Callable[[list[str]], Any]
 
 
@@ -50,13 +51,12 @@ def make_ways(static: str | None) -> dict[str, Way]:
 
     model = SentenceTransformer(str(locate(DEFAULT)), device="cpu")
     read_as_far = {"max_length": model.max_seq_length}  # else the shorter reading would be faster
-    half = load_encoder(DEFAULT, **read_as_far)
-    half.encode_precision = "bfloat16"
-    ways: dict[str, Way] = {
-        LIBRARY: lambda texts: model.encode(texts, show_progress_bar=False),
-        "coterie": _coterie(load_encoder(DEFAULT, **read_as_far)),
-        "coterie, bfloat16": _coterie(half),
-    }
+    ways: dict[str, Way] = {LIBRARY: lambda texts: model.encode(texts, show_progress_bar=False)}
+    for precision, label in PRECISIONS.items():
+        encoder = load_encoder(DEFAULT, **read_as_far)
+        encoder.encode_precision = precision
+        if encoder.precision_here() == precision:
+            ways[label] = _coterie(encoder)
     if static:
         ways["coterie, static"] = _coterie(load_encoder(f"static:{static}", **read_as_far))
     return ways

@@ -1,0 +1,183 @@
+"""Encoding in 8 bits: the numbers it promises, no influence of company, and the way back."""
+
+import json
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from coterie import SCCL, Auto, TwoStep, cluster, load, sample
+from coterie.encoders import DEFAULT, load_encoder, no_cache
+from coterie.encoders.int8 import Int8Bert, round_weights
+from encoded import encoded
+
+
+@pytest.fixture
+def exact():
+    return load_encoder(DEFAULT)
+
+
+@pytest.fixture
+def rounded():
+    encoder = load_encoder(DEFAULT)
+    encoder.encode_precision = "int8"
+    assert encoder.precision_here() == "int8"
+    return encoder
+
+
+def rounded_input(x, *, gelu=False):
+    """A vector as whole numbers times a scale, worked number by number."""
+    zero = 16 if gelu else 128
+    size = max([2.72, *x] if gelu else [1e-6, *map(abs, x)])
+    scale = np.float32(size) / np.float32(255 - zero)
+    return [round(float(v / scale)) for v in x], scale
+
+
+def slow_linear(weights, name, x, *, gelu=False):
+    matrix, scales = round_weights(weights[f"{name}.weight"])
+    whole, scale = rounded_input(x, gelu=gelu)
+    sums = [sum(a * int(b) for a, b in zip(whole, column, strict=True)) for column in matrix.T]
+    return np.array(sums) * scale * scales + weights[f"{name}.bias"]
+
+
+def slow_layer(weights, part, x, heads, eps):
+    """One layer of one text, token by token; ``x`` is (length, d)."""
+    from scipy.special import erf
+
+    def norm(v, name):
+        v = (v - v.mean()) / np.sqrt(v.var() + eps)
+        return v * weights[f"{part}.{name}.weight"] + weights[f"{part}.{name}.bias"]
+
+    q, k, v = (
+        np.array([slow_linear(weights, f"{part}.attention.self.{name}", token) for token in x])
+        for name in ("query", "key", "value")
+    )
+    width = x.shape[1] // heads
+    mixed = np.empty_like(q)
+    for head in range(heads):
+        own = slice(head * width, (head + 1) * width)
+        for i in range(len(x)):
+            share = np.exp(k[:, own] @ q[i, own] / np.sqrt(width))
+            mixed[i, own] = share / share.sum() @ v[:, own]
+    out = []
+    for token, one in zip(x, mixed, strict=True):
+        behind = slow_linear(weights, f"{part}.attention.output.dense", one)
+        y = norm(token + behind, "attention.output.LayerNorm")
+        inner = slow_linear(weights, f"{part}.intermediate.dense", y)
+        inner = 0.5 * inner * (1 + erf(inner / np.sqrt(2)))
+        y = norm(
+            y + slow_linear(weights, f"{part}.output.dense", inner, gelu=True), "output.LayerNorm"
+        )
+        out.append(y)
+    return np.array(out)
+
+
+def test_a_layer_is_what_loops_make_of_it(tiny_encoder) -> None:
+    light = load_encoder(tiny_encoder, max_length=32).light
+    weights = {n.replace("/", "."): w.detach().numpy() for n, w in light.weights.items()}
+    heads, eps = light.settings.heads, light.settings.eps
+    ids = np.array([[2, 7, 9, 3], [2, 5, 5, 3]])
+    before, after, *_ = Int8Bert(weights, light.n_layers, heads, eps, 1).layers(ids)
+    for row in range(2):
+        slow = slow_layer(weights, "encoder.layer.0", before[row], heads, eps)
+        np.testing.assert_allclose(after[row], slow, atol=1e-4)
+
+
+def test_rounding_by_hand() -> None:
+    weight = np.array([[6.3, -1.0, 0.26], [0.0, 0.0, 0.0]], dtype=np.float32)
+    whole, scale = round_weights(weight)
+    assert whole.dtype == np.int8 and whole.tolist() == [[63, 0], [-10, 0], [3, 0]]
+    np.testing.assert_allclose(scale, [0.1, 1.0])
+    assert rounded_input([1.27, -0.5, 0.004]) == ([127, -50, 0], pytest.approx(0.01))
+    assert rounded_input([4.78, -0.1], gelu=True) == ([239, -5], pytest.approx(0.02))
+
+
+def test_vectors_are_close_and_do_not_depend_on_company(exact, rounded) -> None:
+    texts = [*sample().texts[:150], "a", "word " * 200]
+    with no_cache():
+        fine, coarse = encoded(exact, texts), encoded(rounded, texts)
+        cosine = (fine * coarse).sum(axis=1)  # both have length one
+        assert cosine.mean() > 0.99 and cosine.min() > 0.98
+        assert not np.array_equal(fine, coarse)
+        for row in (0, 77, 150, 151):
+            np.testing.assert_array_equal(encoded(rounded, [texts[row]])[0], coarse[row])
+    assert exact.space() != rounded.space()  # kept apart on disk
+
+
+def test_views_are_those_of_the_same_pass(exact, rounded) -> None:
+    weights = np.random.default_rng(0).random(exact.n_tokens, dtype=np.float32)
+    items, _ = rounded.prepare(sample().texts[:40])
+    with no_cache():
+        views = rounded.encode_views(items, weights)
+        np.testing.assert_allclose(views[0], rounded.encode(items), atol=1e-6)
+        for fine, coarse in zip(exact.encode_views(items, weights), views, strict=True):
+            norms = np.linalg.norm(fine, axis=1) * np.linalg.norm(coarse, axis=1)
+            assert ((fine * coarse).sum(axis=1) / norms).min() > 0.98
+
+
+@pytest.mark.parametrize("method", [Auto, TwoStep])
+def test_labels_stay_when_texts_come_alone_and_after_loading(tmp_path, method) -> None:
+    texts = sample().texts[:120]
+    model = method(8, random_state=0).fit(texts)
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    inner = getattr(again.encoder_, "inner", again.encoder_)
+    assert inner.encode_precision == "int8"
+    np.testing.assert_array_equal(again.predict(texts), model.labels_)
+    with no_cache():
+        assert [int(again.predict([text])[0]) for text in texts[:8]] == model.labels_[:8].tolist()
+
+
+def test_models_without_a_precision_go_on_with_float32(tmp_path, tiny_encoder, topics) -> None:
+    model = TwoStep(3, encoder=tiny_encoder, precision="float32", max_length=32)
+    model.fit(topics[0])
+    model.save(tmp_path / "m")
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    del config["encoder"]["encode_precision"], config["parameters"]["precision"]
+    (tmp_path / "m" / "config.json").write_text(json.dumps(config))
+    again = load(tmp_path / "m")
+    assert again.encoder_.precision_here() == "float32"
+    np.testing.assert_array_equal(again.transform(topics[0]), model.transform(topics[0]))
+
+
+def test_what_trains_stays_in_float32(tiny_encoder, topics) -> None:
+    model = SCCL(
+        3, encoder=tiny_encoder, max_length=32, steps=2, batch_size=16, random_state=0
+    ).fit(topics[0])
+    assert model.encoder_.encode_precision == "float32"
+
+
+@pytest.mark.parametrize("trouble", ["missing", "fails"])
+def test_without_onnxruntime_float32_is_used_and_said(
+    tmp_path, monkeypatch, tiny_encoder, topics, caplog, trouble
+) -> None:
+    texts = topics[0]
+    if trouble == "missing":
+        monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    else:  # as on a processor that it does not know
+        monkeypatch.setattr("onnxruntime.InferenceSession", lambda *a, **k: 1 / 0)
+    asked = {"method": "kmeans", "encoder": str(tiny_encoder), "settings": {"max_length": 32}}
+    run = cluster(texts, 3, **asked, folder=tmp_path / "a")
+    assert caplog.text.count("encoded in float32") == 1
+    assert run.manifest["encoder"]["precision"] == "float32"
+    same = cluster(texts, 3, **asked, precision="float32")
+    np.testing.assert_array_equal(run.labels, same.labels)
+
+
+def test_the_manifest_says_which_precision(tmp_path, tiny_encoder, topics) -> None:
+    asked = {"encoder": str(tiny_encoder), "settings": {"max_length": 32}}
+    run = cluster(topics[0], 3, **asked, folder=tmp_path / "a")
+    assert run.manifest["encoder"]["precision"] == "int8"
+
+
+def test_a_thread_that_ends_leaves_the_others_in_8_bits(rounded) -> None:
+    items, _ = rounded.prepare(["where is my parcel", "I want my money back"])
+    with no_cache():
+        expected = rounded.encode(items)
+        with rounded.encoding():
+            thread = threading.Thread(target=rounded.encode, args=(items,))
+            thread.start()
+            thread.join()
+            again = rounded(items.batch(np.array([0])))[0].detach().numpy()
+    np.testing.assert_array_equal(again, expected[0])
