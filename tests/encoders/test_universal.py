@@ -220,6 +220,7 @@ def test_lengths_of_the_parts(encoder) -> None:
     np.testing.assert_allclose(parts[0][3], 1.5 * by_hand, atol=1e-5)
 
 
+@pytest.mark.full
 def test_in_a_mixed_file_each_text_is_read_by_what_can(tmp_path: Path) -> None:
     texts = [*topics("ru")[0], *topics("en")[0], *[f"{OTHER['hi'][0]} {i}" for i in range(8)]]
     model = Auto(4, random_state=0).fit(texts)
@@ -264,6 +265,7 @@ def test_the_manifest_names_it(tmp_path: Path) -> None:
     assert NAME in told["warnings"][0]
 
 
+@pytest.mark.full
 def test_the_number_of_clusters_is_found_with_it() -> None:
     model = Auto(random_state=0).fit(topics("ru", 60)[0])
     assert 2 <= model.n_clusters_ <= 12 and isinstance(model.encoder_, MultilingualViews)
