@@ -1,4 +1,4 @@
-# Everything starts from a bare machine with Python 3.10 or newer and make.
+# Everything starts from a bare machine with Python 3.11 or newer and make.
 PYTHON ?= python3
 # Where the lists in locks/ fit, what is installed is checked by digest (tools/install.py);
 # elsewhere, or with LOCK=no, versions are taken from here. Empty: the newest.
@@ -21,7 +21,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal --quiet
 # Seconds that each target of the fuzzer gets.
 FUZZ ?= 300
 
-.PHONY: tables help run test test-all types tests bare check format docs bench-startup torture release lock clean
+.PHONY: tables help run test test-all types tests bare check format docs bench-startup torture release minilm lock clean
 
 help: ## Show what there is.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -75,6 +75,9 @@ release: $(VENV)/.test ## The package, and what it is made of, in dist.
 	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/python tools/supply_chain.py sbom > dist/coterie.cdx.json
 	$(BIN)/python tools/supply_chain.py licences > locks/licences.md
+
+minilm: $(VENV)/.test ## The package with the weights of the default encoder, in out/minilm.
+	cd packages/coterie-minilm && ../../$(BIN)/python -m hatchling build -t wheel -d ../../out/minilm
 
 clean: ## Remove the environment and all outputs.
 	rm -rf $(VENV) out dist .pytest_cache .mypy_cache .ruff_cache

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
-import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
 
+from coterie._files import sha256_file
 from coterie.encoders import load as place
 from coterie.encoders.load import load_encoder
-from coterie.errors import DataError
+from coterie.errors import DataError, MissingError
 from said import raises
 
 HOME = Path(__file__).parents[1]
@@ -115,22 +118,89 @@ def test_the_package_of_the_default_encoder_is_pinned() -> None:
     assert metadata.version(name) == version
 
 
-def test_other_weights_in_that_package_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A package of the same name, one byte of whose weights is another, comes first on the path."""
-    real = place._packaged()
-    assert real is not None
-    changed = tmp_path / place.PACKAGE
-    shutil.copytree(real, changed / "model")
-    (changed / "__init__.py").write_text("raise RuntimeError('it is not run')\n")
-    load_encoder(str(changed / "model"))  # a folder that the user names is the user's choice
-    with (changed / "model" / "model.safetensors").open("r+b") as file:
-        file.seek(-1, os.SEEK_END)
-        last = file.read(1)
-        file.seek(-1, os.SEEK_END)
-        file.write(bytes([last[0] ^ 1]))
+IN_CACHE = f"models--sentence-transformers--{place.DEFAULT}"
+PLACES = {  # in the order in which they are looked into, last first
+    "another package": "other_minilm/model",
+    "the hub's cache": f"{IN_CACHE}/snapshots/1a2b",
+    "coterie's package": "our_minilm/model",
+}
+
+
+@pytest.fixture
+def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Puts the default encoder somewhere on a machine that has it nowhere."""
+    real = place.locate(place.DEFAULT)
+    monkeypatch.setattr(place, "OWN_PACKAGE", "our_minilm")
+    monkeypatch.setattr(place, "PACKAGE", "other_minilm")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, place.PACKAGE, raising=False)
-    with raises(DataError, "Install them again", str(place.WEIGHTS)):
+
+    def put(name: str) -> Path:
+        folder = tmp_path / PLACES[name]
+        for file in filter(Path.is_file, real.rglob("*")):
+            own = folder / file.relative_to(real)
+            own.parent.mkdir(parents=True, exist_ok=True)
+            own.symlink_to(file)  # as in the cache
+        if name == "the hub's cache":
+            (tmp_path / IN_CACHE / "refs").mkdir()
+            (tmp_path / IN_CACHE / "refs" / "main").write_text("1a2b")
+        else:
+            (folder.parent / "__init__.py").write_text("raise RuntimeError('it is not run')\n")
+        importlib.invalidate_caches()
+        return folder
+
+    return put
+
+
+def test_the_default_encoder_is_found_where_it_is(put: Callable[[str], Path]) -> None:
+    with raises(MissingError, f"pip install {place.PIN}", f"'hub:{place.DEFAULT}'") as said:
+        place.locate(place.DEFAULT)
+    assert str(said.value).count(". ") == 0  # one sentence
+    for name in PLACES:
+        folder = put(name)
+        assert place.locate(place.DEFAULT) == folder
+        assert load_encoder(place.DEFAULT).dim == 384
+        if name == "the hub's cache":  # with a part of its files only it is passed over
+            (folder / "model.safetensors").rename(folder / "away")
+            assert place.locate(place.DEFAULT).parent.name == "other_minilm"
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_other_weights_are_refused(put: Callable[[str], Path], name: str) -> None:
+    """One byte is another than in the weights that coterie knows."""
+    folder = put(name)
+    load_encoder(str(folder))  # a folder that the user names is the user's choice
+    weights = folder / "model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.unlink()
+    weights.write_bytes(data)
+    load_encoder(str(folder))
+    with raises(DataError, "install them again", str(place.WEIGHTS), str(folder)):
         load_encoder(place.DEFAULT)
+
+
+@pytest.mark.full
+def test_the_package_of_the_weights_is_built_from_known_files(tmp_path: Path) -> None:
+    source = HOME / "packages" / "coterie-minilm"
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=source, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.stat().st_size < 100e6  # what PyPI takes
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(tmp_path / "installed")
+    model = tmp_path / "installed" / "coterie_minilm" / "model"
+    assert sha256_file(model / "model.safetensors") == place.WEIGHTS
+    (about,) = (tmp_path / "installed").glob("*.dist-info")
+    assert "License-Expression: Apache-2.0" in (about / "METADATA").read_text("utf-8")
+    assert sorted(file.name for file in (about / "licenses").iterdir()) == ["LICENSE", "NOTICE"]
+    # A program that finds it takes it first, and a file of it that is another is not packed again.
+    find = "from coterie.encoders.load import *; print(locate(DEFAULT)); load_encoder(DEFAULT)"
+    path = f"{model.parents[1]}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    again = {"env": {**os.environ, "PYTHONPATH": path}, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", find], check=True, **again)
+    assert done.stdout.strip() == str(model)
+    with (model / "vocab.txt").open("a") as vocabulary:
+        vocabulary.write("more\n")
+    done = subprocess.run(build, cwd=source, check=False, **again)
+    assert done.returncode and "vocab.txt is another file" in done.stderr

@@ -59,6 +59,7 @@ MEANT = {
     ("editing", "comparison"),
     ("editing", "clustering"),
     ("clustering", "exports"),
+    ("start", "runs"),
 }
 ENTRY = {"__init__", "__main__"}  # of the package: these may import everything
 FILES = [

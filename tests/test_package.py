@@ -113,6 +113,8 @@ def test_the_version_has_one_place() -> None:
     cited = yaml.safe_load((HOME / "CITATION.cff").read_text("utf-8"))
     assert cited["version"] == coterie.__version__
     assert f'Homepage = "{cited["repository-code"]}"' in project
+    assert f'license = "{cited["license"]} AND LicenseRef-WordNet"' in project
+    assert f'"{cited["license-url"].partition("/main/")[2]}"' in project  # among license-files
 
 
 def test_files_for_github_and_pre_commit_are_yaml() -> None:
@@ -120,14 +122,28 @@ def test_files_for_github_and_pre_commit_are_yaml() -> None:
     assert len(files) == 6
     read = {path.name: yaml.safe_load(path.read_text("utf-8")) for path in files}
     matrix = read["test.yml"]["jobs"]["newest"]["strategy"]["matrix"]
-    assert matrix["python"] == ["3.10", "3.11", "3.12", "3.13"]
+    assert matrix["python"] == ["3.11", "3.12", "3.13", "3.14"]
     assert [system.partition("-")[0] for system in matrix["system"]] == [
         "ubuntu",
         "macos",
         "windows",
     ]
     project = (HOME / "pyproject.toml").read_text("utf-8")
-    assert all(f'"Programming Language :: Python :: {p}"' in project for p in matrix["python"])
+    assert re.findall(r'Python :: (3\.\d+)"', project) == matrix["python"]
+    assert f'requires-python = ">={matrix["python"][0]}"' in project
+
+
+def test_tools_that_others_bring_are_pinned() -> None:
+    """Actions by commit, and the linter of pre-commit as in the constraints."""
+    for path in (HOME / ".github" / "workflows").iterdir():
+        uses = re.findall(r"uses: (\S+)(.*)", path.read_text("utf-8"))
+        assert uses
+        for action, comment in uses:
+            assert re.search(r"@[0-9a-f]{40}$", action) and re.match(r" # v\d", comment), action
+    hooks = yaml.safe_load((HOME / ".pre-commit-config.yaml").read_text("utf-8"))["repos"][0]
+    for hook in hooks["hooks"]:
+        (ruff,) = hook["additional_dependencies"]
+        assert ruff in (HOME / "constraints.txt").read_text("utf-8").replace(" ", "\n").split()
 
 
 def test_the_image_gets_all_that_the_build_needs() -> None:
@@ -157,3 +173,6 @@ def test_the_tests_of_the_source_distribution_are_collected(tmp_path: Path) -> N
     collect = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(collect, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:]
+    tracked = subprocess.run(["git", "ls-files"], cwd=HOME, capture_output=True, text=True)
+    lacking = [name for name in tracked.stdout.splitlines() if not (folder / name).exists()]
+    assert lacking == []

@@ -16,12 +16,14 @@ import re
 import ssl
 import subprocess
 import sys
+from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import Request, urlopen
 
+from packaging.tags import compatible_tags, cpython_tags
 from packaging.utils import (
     InvalidSdistFilename,
     InvalidWheelFilename,
@@ -144,8 +146,8 @@ def in_folder(folder: Path, wanted: tuple[str, Version]) -> dict[str, str]:
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-def digests(name: str, version: str) -> list[str]:
-    """Sorted digests of all files of one version that any source has.
+def files_of(name: str, version: str) -> dict[str, str]:
+    """Digests of all files of one version that any source has, by the file's name.
 
     A version with a local part, such as ``2.13.0+cpu``, is looked for exactly.
     """
@@ -162,4 +164,20 @@ def digests(name: str, version: str) -> list[str]:
                 raise SystemExit(f"{file} has two digests, depending on who is asked")
     if not found:
         raise SystemExit(f"no source of pip lists a file of {name} {version}")
-    return sorted(set(found.values()))
+    return found
+
+
+def fits(files: Iterable[str], machine: str) -> bool:
+    """Whether one of the files is a wheel for CPython 3.11 on Linux and this kind of machine.
+
+    Examples
+    --------
+    >>> files = ["a-1-cp311-abi3-manylinux_2_17_aarch64.whl", "b-1-cp311-cp311-win_arm64.whl"]
+    >>> fits(files, "aarch64"), fits(files, "x86_64"), fits(["a-1-py3-none-any.whl"], "x86_64")
+    (True, False, True)
+    """
+    platforms = [f"manylinux_2_{minor}_{machine}" for minor in range(5, 29)]
+    platforms += [f"{old}_{machine}" for old in ("manylinux2014", "linux")]
+    tags = {*cpython_tags((3, 11), platforms=platforms)}
+    tags |= {*compatible_tags((3, 11), "cp311", platforms)}
+    return any(tags & parse_wheel_filename(f)[3] for f in files if f.endswith(".whl"))

@@ -2,11 +2,12 @@
 
     python tools/install.py run | docs | test | torture
 
-The lists in ``locks`` are of one kind of machine, that of continuous integration. There each file
-has to have a digest that is in the list, nothing is built but coterie itself, and nothing that the
-lists do not name is installed. Elsewhere the versions of ``constraints.txt`` are taken, whatever
-files the index has of them, and a line says so. A file with a wrong digest ends the installation;
-it is never a reason to go on without digests.
+The lists in ``locks`` are for the kind of machine that continuous integration has, and for the
+same on ARM. There each file has to have a digest that is in the list, nothing is built but coterie
+itself, and nothing that the lists do not name is installed. On ARM torch comes by version, since
+PyPI has no build of it for the CPU alone, and so does the fuzzer of ``torture``. Elsewhere the
+versions of ``constraints.txt`` are taken, whatever files the index has of them, and a line says so.
+A file with a wrong digest ends the installation; it is never a reason to go on without digests.
 
 Environment
 -----------
@@ -28,6 +29,7 @@ from pathlib import Path
 
 HOME = Path(__file__).parents[1]
 MACHINE = "CPython 3.11, Linux x86_64"
+ARM = "CPython 3.11, Linux aarch64"
 USUAL = "constraints.txt"
 OWN = {"run": ".", "test": "./benchmarks"}  # packages of this checkout
 BUILD = ("hatchling", "editables")  # make coterie's own package, also for a release
@@ -63,8 +65,10 @@ def by_digest(part: str) -> str:
     """Install by digest; if the list is not for here: why."""
     if os.environ.get("LOCK") == "no" or os.environ.get("CONSTRAINTS", USUAL) != USUAL:
         return "as asked"
-    if this_machine() != MACHINE:
-        return f"the locks are for {MACHINE}, this is {this_machine()}"
+    if this_machine() not in (MACHINE, ARM):
+        return f"the locks are for {MACHINE} and {ARM}, this is {this_machine()}"
+    if this_machine() == ARM:
+        return by_digest_on_arm(part)
     if part == "run":
         wrong = pip(*locked("torch"))
         if "No matching distribution found for torch" in wrong:
@@ -75,9 +79,25 @@ def by_digest(part: str) -> str:
         pinned = re.findall(r"^torch==(\S+)", (HOME / "locks/torch.txt").read_text("utf-8"), re.M)
         if [metadata.version("torch")] != pinned:
             return "torch is another build than that in locks/torch.txt"
+    the_rest(part)
+    return ""
+
+
+def the_rest(part: str) -> None:
+    """Install all but torch by digest."""
     must(*locked(*PARTS[part]))
     if part in OWN:
         must("--no-deps", "--no-build-isolation", "--editable", OWN[part])
+
+
+def by_digest_on_arm(part: str) -> str:
+    """Install by digest what the lists have for ARM; if they have nothing: why."""
+    if part == "torture":
+        return "the fuzzer has no wheel for ARM"
+    the_rest(part)
+    if part == "run":  # last, so that what it needs in turn is there by digest
+        sys.stderr.write("Installing torch by version, without a digest: the machine is ARM.\n")
+        must("--constraint", USUAL, "torch")
     return ""
 
 

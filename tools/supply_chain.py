@@ -16,9 +16,10 @@ import hashlib
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,10 @@ HOME = Path(__file__).parents[1]
 LOCKS = ("torch", "run", "docs", "test", "torture")
 EXTRAS = {"train", "umap", "words", "excel", "pandas", "plots", "serve", "mcp"}  # that tests bring
 BUILD = ("hatchling", "editables")  # for coterie itself, which is then built without a download
+MACHINE, ARM = "x86_64", "aarch64"  # where the locks are made, and where they fit as well
+# PyPI's torch for ARM is the build for CUDA, which needs some 3 GB of libraries; tools/install.py
+# takes there what it finds. The fuzzer has no wheel.
+NOT_ON_ARM = {"torch", "atheris"}
 
 
 def normal(name: str) -> str:
@@ -148,23 +153,28 @@ def sbom(extras: set[str]) -> dict[str, Any]:
     }
 
 
-def wanted(extra: str) -> list[Requirement]:
-    """What pyproject.toml asks for, with one extra and those that it names, here."""
+def applies(one: Requirement, machine: str, extra: str = "") -> bool:
+    """Whether a requirement is one on this kind of machine."""
+    where = {"platform_machine": machine, "extra": extra}
+    return one.marker is None or one.marker.evaluate(where)
+
+
+def wanted(extra: str, machine: str = MACHINE) -> list[Requirement]:
+    """What pyproject.toml asks for, with one extra and those that it names."""
     from packaging.requirements import Requirement
 
-    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    project = toml.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
+    project = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
     lines, pending = list(project["dependencies"]), [extra] if extra else []
     while pending:
         lines += project["optional-dependencies"][pending.pop()]
         own = [line for line in lines if Requirement(line).name == ROOT]
         lines = [line for line in lines if line not in own]
-        pending += [name for line in own for name in Requirement(line).extras]
-    asked = map(Requirement, lines)
-    return [one for one in asked if one.marker is None or one.marker.evaluate({"extra": ""})]
+        fitting = [one for one in map(Requirement, own) if applies(one, machine)]
+        pending += [name for one in fitting for name in one.extras]
+    return [one for one in map(Requirement, lines) if applies(one, machine)]
 
 
-def versions(asked: Iterable[Requirement]) -> dict[str, str]:
+def versions(asked: Iterable[Requirement], machine: str = MACHINE) -> dict[str, str]:
     """Installed version of each requirement and of all that it needs in turn."""
     from packaging.requirements import Requirement
 
@@ -181,8 +191,7 @@ def versions(asked: Iterable[Requirement]) -> dict[str, str]:
         found[name] = package.version
         for line in package.requires or []:
             need = Requirement(line)
-            marks = [{"extra": extra} for extra in ("", *extras)]
-            if need.marker is None or any(need.marker.evaluate(mark) for mark in marks):
+            if any(applies(need, machine, extra) for extra in ("", *extras)):
                 pending.append(need)
     return dict(sorted(found.items()))
 
@@ -207,18 +216,26 @@ def lock() -> dict[str, dict[str, str]]:
 
 
 def write_locks(folder: Path) -> None:
-    """Write the lists that ``pip install --require-hashes`` takes."""
-    from index_files import digests
+    """Write the lists that ``pip install --require-hashes`` takes, on both kinds of machines.
+
+    A line holds the digests of all files of a version, so one list does for both. A package that
+    ARM does not need, or that has no file for it, is marked.
+    """
+    from index_files import files_of, fits
+    from packaging.requirements import Requirement
 
     folder.mkdir(exist_ok=True)
+    on_arm = versions([*wanted("test", ARM), *map(Requirement, BUILD)], ARM).keys() - NOT_ON_ARM
     for part, pins in lock().items():
         lines = ["# Made by `python tools/supply_chain.py lock`; tools/install.py takes it."]
         with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(digests, pins, pins.values()))
+            found = list(pool.map(files_of, pins, pins.values()))
         for (name, version), files in zip(pins.items(), found, strict=True):
-            lines.append(
-                " \\\n    ".join([f"{name}=={version}", *(f"--hash=sha256:{d}" for d in files)])
-            )
+            only = "" if name in on_arm else f' ; platform_machine == "{MACHINE}"'
+            if not only and not fits(files, ARM):
+                raise SystemExit(f"there is no wheel of {name} {version} for {ARM}")
+            hashes = [f"--hash=sha256:{digest}" for digest in sorted(set(files.values()))]
+            lines.append(" \\\n    ".join([f"{name}=={version}{only}", *hashes]))
         (folder / f"{part}.txt").write_text("\n".join(lines) + "\n", "utf-8")
 
 

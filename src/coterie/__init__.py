@@ -16,7 +16,7 @@ _PUBLIC = {
     "augment": "coterie.augmentation",
     "broad_themes": "coterie.base",
     "choose_n_clusters": "coterie.choose",
-    "cluster": "coterie.runs",
+    "cluster": "coterie.start",
     "compare": "coterie.comparison",
     "compare_clusters": "coterie.comparison",
     "cut": "coterie.editing",

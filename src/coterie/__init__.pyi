@@ -36,8 +36,8 @@ from coterie.naming import name_clusters as name_clusters
 from coterie.outliers import mark_outliers as mark_outliers
 from coterie.outliers import outlier_scores as outlier_scores
 from coterie.runs import Run as Run
-from coterie.runs import cluster as cluster
 from coterie.runs import open_run as open_run
+from coterie.start import cluster as cluster
 
 __version__: str
 __all__: list[str]

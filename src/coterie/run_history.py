@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -40,7 +40,7 @@ def append_log(folder: Path, entry: dict[str, Any]) -> None:
         check_file(file, LOG_LIMIT)
     before = file.read_bytes() if file.exists() else b""
     before += b"" if before.endswith(b"\n") or not before else b"\n"
-    when = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    when = datetime.now(UTC).isoformat(timespec="seconds")
     line = json.dumps({"when": when, **NOTED.get(), **entry}, ensure_ascii=False, default=str)
     with atomic_path(file) as temporary:
         temporary.write_bytes(before + f"{line}\n".encode("utf-8", "backslashreplace"))

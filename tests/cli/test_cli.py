@@ -45,6 +45,17 @@ def test_help_and_lists_import_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_the_function_imports_nothing_heavy_before_it_is_used() -> None:
+    code = (
+        "import sys; from coterie import cluster; assert 'encoder' in cluster.__doc__\n"
+        "heavy = {'torch', 'sklearn', 'transformers', 'pyarrow', 'scipy', 'numpy', 'jinja2'}\n"
+        "assert not heavy & set(sys.modules)\n"
+        "run = cluster(['red apple', 'ripe apple', 'fast car', 'old car'], 2, encoder='tfidf')\n"
+        "assert len(run.clusters) == 2 and 'torch' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_the_run_folder_is_complete(done: Path) -> None:
     names = {p.name for p in done.iterdir()}
     assert names == {

@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import openpyxl
@@ -65,7 +65,7 @@ def test_values_keep_their_kind(tmp_path: Path) -> None:
     path = tmp_path / "a.xlsx"
     moment = datetime(2026, 3, 4, 5, 6, 7)
     row = [1, -0.25, True, None, float("nan"), float("inf"), 2**60, date(2026, 3, 4), moment,
-           date(1812, 1, 1), moment.replace(tzinfo=timezone.utc), ["a"], b"raw"]  # fmt: skip
+           date(1812, 1, 1), moment.replace(tzinfo=UTC), ["a"], b"raw"]  # fmt: skip
     write_workbook(path, [Sheet("s", [f"c{i}" for i in range(len(row))], [row])])
     assert cells(path)[0] == [
         1, -0.25, True, None, None, "inf", str(2**60), datetime(2026, 3, 4), moment, "1812-01-01",

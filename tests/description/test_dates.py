@@ -1,6 +1,6 @@
 """Dates of many forms, and the periods they fall into."""
 
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ FIRST = date(2026, 3, 1)
         "Mar 1 2026",
         "Sun, 01 Mar 2026 10:00:00 GMT", "Sun Mar 01 10:00:00 +0000 2026", "Sunday, March 1, 2026",
         "1. März 2026", "1 mars 2026", "1 de marzo de 2026", "2026年3月1日", " 2026-03-01 ",
-        FIRST, datetime(2026, 3, 1, 23, tzinfo=timezone.utc), np.datetime64("2026-03-01T10:00"),
+        FIRST, datetime(2026, 3, 1, 23, tzinfo=UTC), np.datetime64("2026-03-01T10:00"),
         pd.Timestamp("2026-03-01 10:00"), "2026-03",
     ],
     ids=str,

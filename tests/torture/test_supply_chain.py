@@ -20,7 +20,11 @@ CHAIN = runpy.run_path(str(SCRIPT))
 FILES = runpy.run_path(str(SCRIPT.with_name("index_files.py")))
 INSTALL = runpy.run_path(str(SCRIPT.with_name("install.py")))
 LOCKS = {name: (ROOT / "locks" / f"{name}.txt").read_text("utf-8") for name in CHAIN["LOCKS"]}
-PIN = re.compile(r"^([a-z0-9-]+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE)
+PIN = re.compile(
+    r'^([a-z0-9-]+)==(\S+)(?: ; platform_machine == "x86_64")?'
+    r"((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$",
+    re.MULTILINE,
+)
 
 
 def direct() -> set[str]:
@@ -126,16 +130,16 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_digests_of_all_files_of_a_version_and_of_no_other(index: Path) -> None:
     built = hashlib.sha256(b"built elsewhere").hexdigest()
-    assert FILES["digests"]("some-name", "1.0") == sorted(["aa", "bb", built])
-    assert FILES["digests"]("Some.Name", "1.0+cpu") == ["cc"]
+    assert sorted(FILES["files_of"]("some-name", "1.0").values()) == sorted(["aa", "bb", built])
+    assert [*FILES["files_of"]("Some.Name", "1.0+cpu").values()] == ["cc"]
     with pytest.raises(SystemExit, match="no source of pip lists a file of some-name 2"):
-        FILES["digests"]("some-name", "2")
+        FILES["files_of"]("some-name", "2")
 
 
 def test_one_file_with_two_digests_is_refused(index: Path) -> None:
     (index.parents[2] / "wheels" / "some_name-1.1-py3-none-any.whl").write_bytes(b"other")
     with pytest.raises(SystemExit, match=r"some_name-1\.1-py3-none-any\.whl has two digests"):
-        FILES["digests"]("some-name", "1.1")
+        FILES["files_of"]("some-name", "1.1")
 
 
 def test_without_a_setting_the_index_is_that_of_pip(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,6 +182,17 @@ def test_digests_can_be_declined(name: str, pip: Mock, monkeypatch: pytest.Monke
     assert INSTALL["main"](["torture"]) == 0
     asked = pip.call_args_list[0].args
     assert asked[-1] == "atheris" and "--require-hashes" not in asked
+
+
+def test_on_arm_all_but_torch_comes_by_digest(pip: Mock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    monkeypatch.setitem(INSTALL["main"].__globals__, "ARM", INSTALL["this_machine"]())
+    assert INSTALL["main"](["run"]) == 0 and INSTALL["main"](["test"]) == 0
+    run, own, torch, test, _ = (asked.args for asked in pip.call_args_list)
+    assert "--require-hashes" in run and "--require-hashes" in test
+    assert own[-1] == "." and torch == ("--constraint", "constraints.txt", "torch")
+    names = {CHAIN["normal"](one.name) for one in CHAIN["wanted"]("test", "aarch64")}
+    assert "triton" not in names and "torch" in names
 
 
 def test_where_the_locks_fit_nothing_comes_without_a_digest(

@@ -16,7 +16,7 @@ before the first run, and each message says where in the file.
 from __future__ import annotations
 
 import dataclasses
-import sys
+import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -27,11 +27,6 @@ from typing import Any, NamedTuple
 from coterie._validation import check_choice, check_integer
 from coterie.errors import UsageError
 from coterie_bench.datasets import CARDS, GROUPS, PAIRS
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 def own_data(name: str) -> dict[str, Any]:

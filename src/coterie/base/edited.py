@@ -381,7 +381,6 @@ def _merge(logits: Floats, step: Merge) -> None:
     columns = list(step.clusters)
     total = np.logaddexp.reduce(logits[:, columns], axis=1)
     inside, lead = _lead(logits, columns)
-    logits[:, columns] = -np.inf
     logits[:, step.into] = np.where(inside, np.maximum(total, lead), np.minimum(total, lead))
 
 
@@ -392,14 +391,17 @@ def _split(logits: Floats, step: Split, vectors: Floats) -> None:
     best = share.argmax(axis=1)
     rows = np.flatnonzero(inside)
     parts[rows, best[rows]] = np.maximum(parts[rows, best[rows]], lead[rows])
-    logits[:, step.cluster] = -np.inf
     logits[:, list(step.into)] = parts
 
 
 def _lead(logits: Floats, columns: Sequence[int]) -> tuple[Bools, Floats]:
-    """Whether each text is in one of the clusters; what keeps it there, or where it is."""
+    """Whether each text is in one of the clusters; what keeps it there, or where it is.
+
+    The clusters are taken out of the logits.
+    """
     inside = np.isin(logits.argmax(axis=1), columns)
-    others = np.delete(logits, columns, axis=1).max(axis=1, initial=-np.inf)
+    logits[:, columns] = -np.inf
+    others = logits.max(axis=1)
     return inside, np.where(inside, others + EDGE, others - EDGE)
 
 

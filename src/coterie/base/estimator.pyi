@@ -1,8 +1,7 @@
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from sklearn.utils import Tags
-from typing_extensions import Self
 
 class BaseEstimator:
     def get_params(self, deep: bool = True) -> dict[str, Any]: ...

@@ -116,8 +116,8 @@ def cluster(
         coterie cluster titles.txt -k 20 --method sccl --set steps=500 --device cuda
         cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
     """
-    from coterie.runs import cluster as run_clustering
     from coterie.runs.fit import Stopped
+    from coterie.start import cluster as run_clustering
 
     given = {name: value for name, value in given.items() if value is not None}
     old = {"name_with": name_with, "name_model": name_model, "no_cache": no_cache}

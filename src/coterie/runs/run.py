@@ -21,7 +21,6 @@ from coterie.description import Cluster
 from coterie.errors import UsageError, counted
 from coterie.exports import Exported, export_run, sentence_rows, with_shares, write_page
 from coterie.measured import Stability, Timeline
-from coterie.options import Options, with_options
 from coterie.overview import Overview, make_overview
 from coterie.report.html import render_first
 from coterie.report.plots import Plots
@@ -41,7 +40,6 @@ from coterie.run_files import (
     to_frame,
     with_types,
 )
-from coterie.runs.fit import make_run
 from coterie.runs.folder import refuse_taken
 from coterie.runs.label import Labeller
 from coterie.runs.masked import masker_of
@@ -460,40 +458,6 @@ class Run(Plots):
             '<svg width="420" height="420" viewBox="-200 -200 10400 10400" role="img" '
             f'aria-label="map of the texts">{"".join(dots)}</svg>'
         )
-
-
-@with_options(Options)
-def cluster(data: object, asked: Options) -> Run:
-    """Cluster texts: read, find the number of clusters, fit, describe, mark outliers.
-
-    This is what ``coterie cluster`` does, and both have the options of
-    :class:`coterie.options.Options`. More rows than 100,000 are clustered by a sample, and all rows
-    are then assigned.
-
-    Parameters
-    ----------
-    data : str, Path, list of str or dict, Series, DataFrame, Arrow table or Hugging Face dataset
-        A string or a path names a file: CSV, TSV, JSON lines, Parquet, Arrow, Excel, SQLite or
-        plain text; or a folder or pattern of such files. ``"book.xlsx#SHEET"`` is a sheet,
-        ``"sqlite:///FILE?query=SELECT ..."`` the rows of a query. A list of paths is several files
-        of one table. ``"-"`` is standard input, and ``"sample"`` the support messages that come
-        with coterie.
-    {options}
-
-    Returns
-    -------
-    Run
-
-    Examples
-    --------
-    >>> texts = ["red apple", "green apple", "ripe apple", "fast car", "slow car", "old car"]
-    >>> run = cluster(texts, 2, method="kmeans", encoder="tfidf")
-    >>> [cluster.size for cluster in run.clusters]
-    [3, 3]
-    >>> run.predict(["my apple"])["name"].to_pylist() == [run.clusters[run.labels[0]].name]
-    True
-    """
-    return Run(**vars(make_run(data, asked)))
 
 
 @checked
