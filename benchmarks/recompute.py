@@ -18,14 +18,10 @@ import random
 import re
 import statistics
 import sys
+import tomllib
 from pathlib import Path
 
 from scipy import stats
-
-try:
-    import tomllib
-except ImportError:  # Python 3.10
-    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
 # Lines about something else than a method on all texts of a set.
