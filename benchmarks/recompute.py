@@ -104,7 +104,7 @@ SCORE = re.compile(r"([\d.]+)(?: ± ([\d.]+))? / ([\d.]+)(?: ± ([\d.]+))? \((\d
 def of_scores(page: str, text: str, lines: Lines, names: dict[str, str]):
     """Means, deviations, seeds and returned starts of a table: sets by labels."""
     for table in marked(text, "short" if page == "README.md" else "measured"):
-        header, *body = cells(table)
+        header, *body = cells(table) or [[]]  # a method without lines has no table
         for row in body:
             for label, shown in zip(header[1:], row[1:], strict=False):
                 found = SCORE.fullmatch(shown.replace("**", ""))

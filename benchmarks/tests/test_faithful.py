@@ -120,6 +120,16 @@ def test_sets_that_a_claim_names_and_no_line_has_are_not_tested() -> None:
     assert judged(claim, more).evidence.endswith("; no lines of b on agnews")
 
 
+def test_sets_that_a_suite_plans_and_no_line_has_are_not_tested(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    both = {(label, name): 3 for label in "ab" for name in ("tweet", "agnews")}
+    monkeypatch.setattr(faithful, "planned", lambda: {**both, ("a", "biomedical"): 3})
+    found = judged(A_OVER_B, CLEAR)
+    assert found.kinds == {"tweet": "holds", "agnews": "not tested"}
+    assert "no lines of a on agnews" in found.evidence
+
+
 def test_sccl_with_the_released_settings_is_what_papers_are_compared_with() -> None:
     beaten = [c for p in PAPERS for c in p.claims if "beats SCCL" in c.what]
     assert len(beaten) == 3

@@ -329,17 +329,19 @@ def judge_one(claim: Claim, paper: Paper, rows: Sequence[Row]) -> Judged:
     better, before = claim.better.removeprefix(START), claim.better.startswith(START)
     effects: list[Effect] = []
     lost: list[tuple[str, str]] = []
-    for dataset in claim.datasets or sets_of([d for _, d in found]):
+    wanted = {d for label, d in planned() if label == better
+              and any(w == "start" or (w, d) in planned() for w in claim.worse)}  # fmt: skip
+    for dataset in claim.datasets or sets_of([*(d for _, d in found), *wanted]):
         first = of_label(found, better, dataset)
         if first is None:
-            lost += [(dataset, better)] * bool(claim.datasets)
+            lost += [(dataset, better)] * (bool(claim.datasets) or dataset in wanted)
             continue
         first = at_start(first) if before else first
         for worse in claim.worse:
             second = first if worse == "start" else of_label(found, worse, dataset)
             if second is None:
-                wanted = claim.datasets or (worse, dataset) in planned()
-                lost += [(dataset, worse)] if wanted else []
+                if claim.datasets or (worse, dataset) in planned():
+                    lost.append((dataset, worse))
             else:
                 effects.append(compare(claim, first, second, worse))
     return Judged(claim, tuple(effects), tuple(lost), claim.void)
@@ -623,6 +625,7 @@ SUITES_OF_PAPERS = (
     "aecl-released",
     "deccrl-ablations",
     "cluster-bert",
+    "cluster-bert-printed",
     "cluster-bert-ablations",
     "second-steps",
     "baselines",

@@ -97,7 +97,8 @@ PLACE = re.compile(rf"(<!-- ({'|'.join(PARTS)})(?:: ([^\n]*?))? -->\n?).*?(<!-- 
 def table(name: str) -> str:
     """A table of an experiment; a second one of the same lines is NAME:WHAT."""
     file = {"static": "static-encoders"}.get(name, name.partition(":")[0])
-    return TABLES[name](suite(file))
+    rows = suite(file)
+    return TABLES[name](rows) if rows else f"Not measured yet: `coterie-bench {file}`.\n"
 
 
 def suite(name: str) -> list[Row]:
