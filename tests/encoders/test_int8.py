@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from coterie import SCCL, Auto, TwoStep, cluster, load, sample
-from coterie.encoders import DEFAULT, load_encoder, no_cache
-from coterie.encoders.int8 import Int8Bert, round_weights
+from coterie.encoders import DEFAULT, int8, load_encoder, no_cache, sentence
+from coterie.encoders.int8 import Int8Bert, largest_weight, round_weights
 from encoded import encoded
 
 
@@ -35,7 +35,7 @@ def rounded_input(x, *, gelu=False):
 
 
 def slow_linear(weights, name, x, *, gelu=False):
-    matrix, scales = round_weights(weights[f"{name}.weight"])
+    matrix, scales = round_weights(weights[f"{name}.weight"], largest_weight())
     whole, scale = rounded_input(x, gelu=gelu)
     sums = [sum(a * int(b) for a, b in zip(whole, column, strict=True)) for column in matrix.T]
     return np.array(sums) * scale * scales + weights[f"{name}.bias"]
@@ -86,7 +86,7 @@ def test_a_layer_is_what_loops_make_of_it(tiny_encoder) -> None:
 
 def test_rounding_by_hand() -> None:
     weight = np.array([[6.3, -1.0, 0.26], [0.0, 0.0, 0.0]], dtype=np.float32)
-    whole, scale = round_weights(weight)
+    whole, scale = round_weights(weight, 63)
     assert whole.dtype == np.int8 and whole.tolist() == [[63, 0], [-10, 0], [3, 0]]
     np.testing.assert_allclose(scale, [0.1, 1.0])
     assert rounded_input([1.27, -0.5, 0.004]) == ([127, -50, 0], pytest.approx(0.01))
@@ -103,6 +103,20 @@ def test_vectors_are_close_and_do_not_depend_on_company(exact, rounded) -> None:
         for row in (0, 77, 150, 151):
             np.testing.assert_array_equal(encoded(rounded, [texts[row]])[0], coarse[row])
     assert exact.space() != rounded.space()  # kept apart on disk
+
+
+@pytest.mark.parametrize("largest", [63, 127])
+def test_other_processors_make_other_vectors(monkeypatch, exact, rounded, largest) -> None:
+    here = rounded.space()
+    for module in (int8, sentence):
+        monkeypatch.setattr(module, "largest_weight", lambda: largest)
+    other = load_encoder(DEFAULT)
+    other.encode_precision = "int8"
+    texts = sample().texts[:50]
+    with no_cache():
+        cosine = (encoded(exact, texts) * encoded(other, texts)).sum(axis=1)
+    assert cosine.mean() > (0.996 if largest == 127 else 0.99) and cosine.min() > 0.97
+    assert (other.space() == here) == (largest == largest_weight())
 
 
 def test_views_are_those_of_the_same_pass(exact, rounded) -> None:

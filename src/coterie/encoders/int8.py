@@ -1,11 +1,11 @@
 """BERT with products of 8-bit numbers, for vectors on a CPU: about half the time of float32.
 
-Each product of a layer is rounded on both sides. A weight is a whole number from -63 to 63 times
-the scale of its output; more would overflow in processors without VNNI, which add two products in
-16 bits. An input is a whole number from 0 to 255, less a zero point, times the scale of its token.
-Embedding, attention, normalisation and GELU stay float32. Since each token has a scale of its own
-and sums of whole numbers are exact, a vector does not depend on the texts it is encoded with, as
-it would with one scale per batch.
+Each product of a layer is rounded on both sides. A weight is a whole number from -127 to 127 times
+the scale of its output; from -63 to 63 where more would overflow: x86 processors without VNNI add
+two products in 16 bits. An input is a whole number from 0 to 255, less a zero point, times the
+scale of its token. Embedding, attention, normalisation and GELU stay float32. Since each token has
+a scale of its own and sums of whole numbers are exact, a vector does not depend on the texts it is
+encoded with, as it would with one scale per batch.
 
 onnxruntime multiplies such numbers fast on all processors. Its graph is made here from the weights
 in a tenth of a second, too little to keep it on disk. A model of ONNX is a protobuf message; the
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ import numpy as np
 from coterie._types import Floats, Ints
 from coterie.errors import MissingError
 
-TOP = 63  # largest weight
+TOP, SAFE = 127, 63  # largest weights, where products are exact and where they may overflow
 MIDDLE = 128  # zero of inputs that go both ways: -127 to 127
 GELU_ZERO, GELU_LEAST = 16, 2.72  # zero of what GELU gives, which is above -0.17: -16 to 239
 IR, OPSET = 9, 17  # versions of ONNX
@@ -55,7 +56,8 @@ class Int8Bert:
             for name in ("word", "position", "token_type")
         )
         self.kind = kinds[0]
-        graph, self.outputs = bert_graph(weights, n_layers, heads, eps)
+        self.largest = largest_weight()
+        graph, self.outputs = bert_graph(weights, n_layers, heads, eps, self.largest)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
@@ -91,23 +93,38 @@ class Int8Bert:
         return [out.reshape(x.shape) for out in self.session.run(wanted, feed)]
 
 
-def round_weights(weight: Floats) -> tuple[Any, Floats]:
+@cache
+def largest_weight() -> int:
+    """The largest whole number of a weight whose products this processor adds without overflow."""
+    import onnxruntime
+
+    graph = Graph()
+    matrix, scale = graph.constant(np.full((64, 64), TOP, dtype=np.int8)), np.float32(1)
+    factors = (matrix, graph.constant(scale), graph.constant(scale))
+    out = graph.add("MatMulIntegerToFloat", "x", *factors)
+    model = graph.model({"x": ("uint8", 64)}, {out: ("float32", 64)})
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    found = session.run([out], {"x": np.full((32, 64), 255, dtype=np.uint8)})[0]
+    return TOP if (found == 64 * 255 * TOP).all() else SAFE
+
+
+def round_weights(weight: Floats, largest: int) -> tuple[Any, Floats]:
     """Weights (out, in) as whole numbers (in, out), and the scale of each output.
 
     Examples
     --------
-    >>> whole, scale = round_weights(np.array([[6.3, -1.0], [0.0, 0.0]], dtype=np.float32))
+    >>> whole, scale = round_weights(np.array([[6.3, -1.0], [0.0, 0.0]], dtype=np.float32), 63)
     >>> whole.tolist(), (10 * scale).round().tolist()
     ([[63, 0], [-10, 0]], [1.0, 10.0])
     """
-    largest = np.abs(weight).max(axis=1)
-    scale = np.where(largest > 0, largest / TOP, 1).astype(np.float32)
+    size = np.abs(weight).max(axis=1)
+    scale = np.where(size > 0, size / largest, 1).astype(np.float32)
     whole = np.rint(weight / scale[:, None]).astype(np.int8)
     return np.ascontiguousarray(whole.T), scale
 
 
 def bert_graph(
-    weights: Mapping[str, Floats], n_layers: int, heads: int, eps: float
+    weights: Mapping[str, Floats], n_layers: int, heads: int, eps: float, largest: int
 ) -> tuple[bytes, list[str]]:
     """The model as ONNX has it, and the names of its outputs: tokens before and after each layer.
 
@@ -136,7 +153,7 @@ def bert_graph(
 
     def product(x: tuple[str, str, str], name: str) -> str:
         whole, scale, zero = x
-        matrix, scales = round_weights(weights[f"{name}.weight"])
+        matrix, scales = round_weights(weights[f"{name}.weight"], largest)
         factors = (graph.constant(matrix), one, graph.constant(scales), zero)
         return graph.add("Mul", graph.add("MatMulIntegerToFloat", whole, *factors), scale)
 

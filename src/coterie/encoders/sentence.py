@@ -25,7 +25,7 @@ from coterie._types import Features, Floats, Ints
 from coterie._validation import need
 from coterie.encoders.base import Encoder, Items, RaggedTokens, distinct
 from coterie.encoders.bert import LightBert, can_pack, pack_forward
-from coterie.encoders.int8 import Int8Bert
+from coterie.encoders.int8 import Int8Bert, largest_weight
 from coterie.errors import DataError, UsageError
 
 Pooling = Literal["auto", "mean", "cls"]
@@ -263,7 +263,10 @@ class SentenceEncoder(Encoder):
             light = self.light
             told = weights_digest(self.model if light is None else [], state)
             self._space = seen, told if light is None else told + light.digest()
-        settings = [self._space[1], self.max_length, self.normalize, self.precision_here()]
+        precision = self.precision_here()
+        settings = [self._space[1], self.max_length, self.normalize, precision]
+        if precision == "int8":
+            settings.append(largest_weight())  # other processors make other vectors
         device = next(iter(state.values())).device.type
         return hashlib.sha256(json.dumps([FORMAT, device, *settings]).encode()).hexdigest()
 
