@@ -32,7 +32,17 @@ HOME = Path(__file__).parents[1]
 # What the targets of the Makefile install, each beyond those before it. torch is a list of its
 # own, since which build there is depends on the machine.
 LOCKS = ("torch", "run", "docs", "test", "torture")
-EXTRAS = {"train", "umap", "words", "excel", "pandas", "plots", "serve", "mcp"}  # that tests bring
+EXTRAS = {
+    "train",
+    "umap",
+    "words",
+    "multilingual",
+    "excel",
+    "pandas",
+    "plots",
+    "serve",
+    "mcp",
+}  # that tests bring
 BUILD = ("hatchling", "editables")  # for coterie itself, which is then built without a download
 MACHINE, ARM = "x86_64", "aarch64"  # where the locks are made, and where they fit as well
 # PyPI's torch for ARM is the build for CUDA, which needs some 3 GB of libraries; tools/install.py

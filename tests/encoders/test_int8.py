@@ -130,6 +130,16 @@ def test_views_are_those_of_the_same_pass(exact, rounded) -> None:
             assert ((fine * coarse).sum(axis=1) / norms).min() > 0.98
 
 
+def test_saving_the_encoder_changes_no_vector(tmp_path) -> None:
+    texts = sample().texts[:40]
+    model = TwoStep(4, random_state=0).fit(texts)
+    with no_cache():
+        before = model.transform(texts)
+        model.save(tmp_path / "m", include_encoder=True)
+        np.testing.assert_array_equal(model.transform(texts), before)
+        np.testing.assert_array_equal(load(tmp_path / "m").transform(texts), before)
+
+
 @pytest.mark.parametrize("method", [Auto, TwoStep])
 def test_labels_stay_when_texts_come_alone_and_after_loading(tmp_path, method) -> None:
     texts = sample().texts[:120]

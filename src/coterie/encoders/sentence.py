@@ -318,8 +318,10 @@ class SentenceEncoder(Encoder):
         return self._pointer
 
     def save(self, folder: Path) -> None:
+        before = self._modules["model"]
         with without_bars():
             self.model.save(str(folder), create_model_card=False)
+        self._modules["model"] = before  # a light one stays so: it alone encodes in 8 bits
 
 
 _INT8: WeakKeyDictionary[LightBert, tuple[Any, Int8Bert | None]] = WeakKeyDictionary()
