@@ -39,7 +39,7 @@ TOPICS = {
 # Of "make test-all", beside what is marked "full" or looks at a page in a browser.
 FULL = (
     "benchmarks/", "tests/docs/", "tests/torture/", "tests/encoders/test_fused.py",
-    "tests/engine/test_parallel.py", "tests/serve/test_assistants.py", "tests/test_docs.py",
+    "tests/engine/test_parallel.py", "tests/serve/", "tests/test_docs.py",
     "tests/test_examples_folder.py",
 )  # fmt: skip
 
