@@ -15,6 +15,7 @@ from coterie._random import derive_seed
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate
 from coterie.errors import DataError, MissingError
+from coterie.methods.baselines.autoencoders import IDEC
 from coterie.methods.baselines.classical import (
     dense_groups,
     kept_threads,
@@ -152,6 +153,20 @@ def test_idec_is_a_second_step(monkeypatch: pytest.MonkeyPatch) -> None:
     assert adjusted_rand_score(truth, labels) > 0.95
     assert model.assigner_.kind == "neighbors"
     np.testing.assert_array_equal(model.predict(x), labels)
+
+
+def test_clusters_that_idec_leaves_empty_are_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.methods.baselines.autoencoders.HIDDEN", (30,))
+    monkeypatch.setattr("coterie.methods.baselines.autoencoders.AE_FEWEST", 250)
+    monkeypatch.setattr("coterie.methods.baselines.autoencoders.AE_MOST", 250)
+    noise = np.random.default_rng(0).normal(scale=0.01, size=(80, 6))
+    x = (3 * np.eye(4, 6)[np.arange(80) % 4] + noise).astype(np.float32)
+    given = {"encoder": "precomputed", "guard": False, "random_state": 0}
+    own = IDEC(20, steps=300, **given).fit(x).labels_
+    assert own.max() < 19  # the last clusters are empty
+    model = TwoStep(20, cluster="idec", **given).fit(x)
+    assert set(model.labels_) == set(range(20))
+    np.testing.assert_array_equal(model.predict(x), model.labels_)
 
 
 def test_umap_reduces_to_one_more_than_the_clusters(monkeypatch: pytest.MonkeyPatch) -> None:

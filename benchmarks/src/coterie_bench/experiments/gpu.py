@@ -34,15 +34,14 @@ def table(rows: Sequence[lines.Row]) -> str:
 
 
 def phases(rows: Sequence[lines.Row]) -> str:
-    """Seconds of each phase of whole runs: in a fresh process, and in one that has made a run."""
+    """Seconds of each phase of whole runs."""
     whole = [row for row in rows if WHOLE in row["label"]]
     body = []
     for row in whole:
         took = [row["seconds"].get(name, 0.0) for name in PHASES]
         method, step = row["label"].split(",")[0], list(row["step_ms"].values())[-1]
-        steps = str(row["parameters"]["steps"])
-        body.append([method, steps, *(f"{t:.1f}" for t in took), f"{sum(took):.1f}", f"{step:.1f}"])
-    header = ["method", "steps", *PHASES, "in all, s", "ms a step"]
+        body.append([method, *(f"{t:.1f}" for t in took), f"{sum(took):.1f}", f"{step:.1f}"])
+    header = ["method", *PHASES, "in all, s", "ms a step"]
     return f"{lines.table(header, body)}\n\n{about(whole)}"
 
 

@@ -290,8 +290,8 @@ class TwoStep(WeightedClusterer):
             log.info("linkage of %d texts takes about %d MB", len(x), needed)
             return agglomerate(x, k, self.cluster, weights)
         if self.cluster == "idec":
-            return self._idec(x, weights, seed)
-        if self.cluster == "gmm":
+            found = self._idec(x, weights, seed)
+        elif self.cluster == "gmm":
             found = mixture_labels(
                 x, k, weights, covariance=self.covariance, n_init=self.n_init, seed=seed
             )
