@@ -1,12 +1,12 @@
 """Other English encoders: ``auto`` with one of them alone, and with two side by side.
 
     coterie-bench english-encoders --data DIR --encoders models/gte-small    # adds what is missing
+    coterie-bench english-encoders --data DIR --encoders models/gte-small --benchmarks
     coterie-bench english-encoders --table
 
 Of a development set with more than 2,000 texts so many are drawn, the same for all encoders and
-seeds; the true number of clusters is given. An encoder is named by its folder. "+" is two
-encoders: embedding and middle layers of the second stand beside the views of the first, at the same
-lengths; n-grams and words are there once. Speed is that of the embeddings on 300 texts, by
+seeds; the true number of clusters is given. An encoder is named by its folder. With
+``--benchmarks`` the same is done on the benchmarks, which chose nothing. Speed is that of the embeddings on 300 texts, by
 processor time, with tokenizing, without loading and without the cache.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,39 +23,25 @@ from coterie import Auto
 from coterie._random import numpy_generator
 from coterie._types import Floats
 from coterie.corpus import texts_from
-from coterie.encoders import (
-    DEFAULT,
-    Encoder,
-    GivenVectors,
-    SentenceEncoder,
-    ViewsEncoder,
-    load_encoder,
-    no_cache,
-)
+from coterie.encoders import DEFAULT, SentenceEncoder, no_cache
 from coterie.metrics import accuracy, nmi
 from coterie_bench.data import load_data
-from coterie_bench.datasets import DEV, LEVELS, TAILS
+from coterie_bench.datasets import BENCHMARKS, DEV, LEVELS, TAILS
 from coterie_bench.experiments import lines
 
 TEXTS, TIMED = 2_000, 300
+ALL_DEV = *DEV, *TAILS, *LEVELS
 METRICS = {"acc": accuracy, "nmi": nmi}
-
-
-class Given(Auto):
-    """``auto`` on given vectors as they are, without n-grams of its own."""
-
-    def _make_encoder(self, seed: int) -> Encoder:
-        self._encoder = load_encoder(self.encoder)
-        return self._encoder
 
 
 def cases(options: Namespace) -> list[lines.Row]:
     others = [name for name in map(_named, options.encoders) if name != DEFAULT]
     names = [DEFAULT, *others, *(f"{DEFAULT}+{name}" for name in others)]
+    sets = BENCHMARKS if options.benchmarks else ALL_DEV
     return [
         {"dataset": dataset, "seed": seed, "encoder": name}
         for seed in range(options.seeds)
-        for dataset in (*DEV, *TAILS, *LEVELS)
+        for dataset in sets
         for name in names
     ]
 
@@ -73,31 +60,13 @@ def measure(key: lines.Row, options: Namespace) -> lines.Row:
     folders = {_named(folder): folder for folder in options.encoders}
     encoders = [folders.get(name, name) for name in key["encoder"].split("+")]
     found: lines.Row = {"n_texts": len(texts), "n_clusters": k}
+    model = Auto(k, encoder="+".join(encoders), random_state=seed).fit(texts)
     if len(encoders) == 1:
-        model = Auto(k, encoder=encoders[0], random_state=seed).fit(texts)
         found["precision"] = model.encoder_.inner.encode_precision
         if seed == 0:
             found["texts_per_cpu_second"] = round(speed(model.encoder_.inner, texts[:TIMED]), 1)
-    else:
-        given = GivenVectors()
-        given.give(texts, side_by_side(encoders, texts, seed))
-        model = Given(k, encoder=given, random_state=seed).fit(texts)
     scores = {name: score(truth, model.labels_) for name, score in METRICS.items()}
     return {**found, "scores": scores, "sizes": model.choice_.get("sizes")}
-
-
-def side_by_side(encoders: list[str], texts: list[str], seed: int) -> Floats:
-    """Vectors as ``auto`` makes them, with n-grams and words of the first encoder alone."""
-    parts = []
-    for name in encoders:
-        encoder = ViewsEncoder(load_encoder(name), seed)
-        encoder.inner.encode_precision = "int8"
-        encoder.learn(texts)
-        items, rows = encoder.prepare(texts)
-        vectors, width = encoder.encode(items)[rows], encoder.inner.dim
-        words = np.s_[width : width + encoder.lexical.dim]
-        parts.append(np.delete(vectors, words, axis=1) if parts else vectors)
-    return np.hstack(parts)
 
 
 def speed(encoder: SentenceEncoder, texts: list[str]) -> float:
@@ -110,14 +79,24 @@ def speed(encoder: SentenceEncoder, texts: list[str]) -> float:
 
 
 def table(rows: list[lines.Row]) -> str:
-    """Means over the sets that all encoders have, differences from the default, and speed."""
+    """Means over the development sets, differences from the default, and speed."""
+    return _table(rows, ALL_DEV)
+
+
+def benchmarks(rows: list[lines.Row]) -> str:
+    """The same of the benchmarks."""
+    return _table(rows, BENCHMARKS)
+
+
+def _table(rows: list[lines.Row], names: Sequence[str]) -> str:
     by: dict[str, dict[str, list[lines.Row]]] = {}
     for row in rows:
-        by.setdefault(row["encoder"], {}).setdefault(row["dataset"], []).append(row)
-    shared = sorted(set.intersection(*(set(sets) for sets in by.values())))
+        if row["dataset"] in names:
+            by.setdefault(row["encoder"], {}).setdefault(row["dataset"], []).append(row)
+    shared = [name for name in names if all(name in sets for sets in by.values())]
     first = _means(by[DEFAULT], shared, "nmi")
     body = []
-    for name, sets in sorted(by.items(), key=lambda pair: pair[0] != DEFAULT):
+    for name, sets in by.items():
         means = _means(sets, shared, "nmi")
         scores = [[100 * row["scores"]["nmi"] for row in sets[one]] for one in shared]
         spread = [np.std(one, ddof=1) for one in scores if len(one) > 1]
@@ -128,8 +107,7 @@ def table(rows: list[lines.Row]) -> str:
             [
                 name,
                 f"{_means(sets, shared, 'acc').mean():.1f} / {means.mean():.1f}",
-                str(max(map(len, scores))),
-                f"{np.mean(spread):.1f}" if spread else "",
+                f"{np.mean(spread):.1f} ({min(map(len, scores))})" if spread else "",
                 f"{moved.mean():+.1f}",
                 f"{moved[least]:+.1f} ({shared[least]})",
                 f"{moved[most]:+.1f} ({shared[most]})",
@@ -138,8 +116,7 @@ def table(rows: list[lines.Row]) -> str:
         )
     header = (
         f"ACC / NMI, mean of {len(shared)} sets",
-        "seeds",
-        "deviation over seeds",
+        "deviation of NMI (seeds)",
         "difference, NMI",
         "least",
         "most",
@@ -148,9 +125,9 @@ def table(rows: list[lines.Row]) -> str:
     return lines.table(["encoder", *header], body)
 
 
-def _means(sets: dict[str, list[lines.Row]], names: list[str], metric: str) -> Floats:
+def _means(sets: dict[str, list[lines.Row]], names: Sequence[str], metric: str) -> Floats:
     return np.array([np.mean([100 * r["scores"][metric] for r in sets[one]]) for one in names])
 
 
-OPTIONS = {"--seeds": 3, "--encoders": (DEFAULT,)}
+OPTIONS = {"--seeds": 3, "--encoders": (DEFAULT,), "--benchmarks": False}
 main = lines.Experiment("english-encoders", __doc__, cases, measure, table, OPTIONS)
