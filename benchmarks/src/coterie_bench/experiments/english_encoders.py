@@ -6,8 +6,8 @@
 
 Of a development set with more than 2,000 texts so many are drawn, the same for all encoders and
 seeds; the true number of clusters is given. An encoder is named by its folder. With
-``--benchmarks`` the same is done on the benchmarks, which chose nothing. Speed is that of the embeddings on 300 texts, by
-processor time, with tokenizing, without loading and without the cache.
+``--benchmarks`` the same is done on the benchmarks, which chose nothing. Speed is that of the
+embeddings on 300 texts, by processor time, with tokenizing, without loading and without the cache.
 """
 
 from __future__ import annotations
