@@ -202,7 +202,7 @@ class Options(Reading):
     encoder: str | Path | Encoder | None = option(
         None,
         "A model folder or name, multilingual, lexical, tfidf, ...; see 'coterie encoders'. "
-        "hub:NAME allows a download.",
+        "hub:NAME allows a download; A+B is both side by side (auto).",
         "Method",
         "NAME",
     )
@@ -360,7 +360,7 @@ class Options(Reading):
             )
         check_device(model.device)
         if model.encoder != type(model).encoder:  # some methods have one of their own
-            check_encoder(model.encoder)
+            check_encoder(model.encoder, several=model.name == "auto")
         return model
 
     def check_texts(

@@ -11,7 +11,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from typer.testing import CliRunner
 
-from coterie import SCCL, TwoStep, load
+from coterie import SCCL, Auto, TwoStep, load
 from coterie.cli import app
 from coterie.encoders import catalogue, check_encoder, load_encoder
 from coterie.encoders.static import WORDLLAMA
@@ -87,6 +87,19 @@ def test_a_saved_model_predicts_the_same(tmp_path: Path, include: bool) -> None:
     if include:
         (folder / "model.safetensors").unlink()  # it is not needed any more
     np.testing.assert_array_equal(load(tmp_path / "saved").predict(texts), model.labels_)
+
+
+def test_beside_a_sentence_encoder(tmp_path: Path, tiny_encoder: Path) -> None:
+    static, texts = f"static:{make(tmp_path / 'm')}", [f"{a} {b}" for a in WORDS for b in TEXTS]
+    model = Auto(2, encoder=f"{static}+{tiny_encoder}", random_state=0).fit(texts)
+    outer = model.encoder_  # the sentence encoder has more views, wherever it is named
+    assert (outer.inner.kind, outer.lexical.inner.kind) == ("sentence", "static")
+    for include in (False, True):
+        model.save(tmp_path / "saved", include_encoder=include)
+        again = load(tmp_path / "saved")
+        np.testing.assert_allclose(again.transform(texts), model.transform(texts), atol=1e-6)
+    with raises(UsageError, "sentence encoders"):
+        Auto(2, encoder=f"{static}+{static}").fit(texts)
 
 
 def test_training_is_refused_with_the_remedy(tmp_path: Path) -> None:

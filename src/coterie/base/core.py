@@ -169,8 +169,11 @@ class ClustererCore(FittedAttributes, BaseEstimator, metaclass=Seeded):
 
     def _make_encoder(self, seed: int) -> Encoder:
         """The encoder, fresh; ``seed`` is for encoders that draw random numbers."""
+        return self._load_encoder(self.encoder, seed)
+
+    def _load_encoder(self, spec: Any, seed: int) -> Encoder:
         return load_encoder(
-            self.encoder,
+            spec,
             max_length=self.max_length,
             normalize=self.normalize,
             pooling=self.pooling,

@@ -223,7 +223,7 @@ class Fitting:
     def _read(self, X: Any, views: Any) -> tuple[Encoder, Inputs]:
         model = self.model
         encoder = model._make_encoder(derive_seed(self.seed, "encoder"))
-        for one in (encoder, getattr(encoder, "inner", None)):
+        for one in encoder.modules():
             if isinstance(one, SentenceEncoder):
                 one.encode_precision = self._encode_precision()
                 one.encode_precision = one.precision_here()  # what this machine can do

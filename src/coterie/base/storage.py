@@ -62,9 +62,11 @@ WIDEST = 1 << 20  # numbers in a vector
 def save(model: OutlierMixin, folder: Path, *, include_encoder: bool) -> None:
     """Write ``config.json``, ``model.safetensors`` and, if needed, ``encoder/``."""
     encoder = saved_settings(model.encoder_, model.pooling)
-    if include_encoder:
-        encoder["pointer"] = None
-        encoder.get("meaning", {})["pointer"] = None
+    told: Any = encoder if include_encoder else None
+    while told:
+        told["pointer"] = None
+        told.get("meaning", {})["pointer"] = None
+        told = told.get("words")
     config = {
         "format": FORMAT,
         "coterie": __version__,
@@ -85,13 +87,14 @@ def save(model: OutlierMixin, folder: Path, *, include_encoder: bool) -> None:
         save_arrays(fresh / "model.safetensors", model.assigner_.arrays())
         if encoder.get("pointer") is None:
             model.encoder_.save(fresh / "encoder")
-        inner = getattr(model.encoder_, "inner", None)
-        if include_encoder and isinstance(inner, Encoder):
-            inner.save(fresh / "encoder" / "meaning")
-        views = getattr(model.encoder_, "lexical", model.encoder_)
-        if include_encoder and isinstance(views, MultilingualViews):
-            own = fresh / "encoder" / ("" if views is model.encoder_ else "words")
-            views.universal.save(own / INCLUDED)
+        part: Any = model.encoder_ if include_encoder else None
+        place = fresh / "encoder"
+        while part is not None:
+            if isinstance(part, MultilingualViews):
+                part.universal.save(place / INCLUDED)
+            if isinstance(inner := getattr(part, "inner", None), Encoder):
+                inner.save(place / "meaning")
+            part, place = getattr(part, "lexical", None), place / "words"
         config["files"] = list_files(fresh)
         write_json(fresh / "config.json", config)
 

@@ -701,11 +701,11 @@ class MixedEncoder(Encoder):
     kind: ClassVar[str] = "mixed"
 
     def __init__(
-        self, inner: Encoder, weight: float, seed: int = 0, lexical: VectorEncoder | None = None
+        self, inner: Encoder, weight: float, seed: int = 0, lexical: Encoder | None = None
     ) -> None:
         super().__init__()
         self.inner = inner
-        self.lexical: VectorEncoder = lexical or BagOfWords(
+        self.lexical: Encoder = lexical or BagOfWords(
             "tfidf", max_features=MAX_WORDS, svd=LSA, seed=seed, stop_words=True
         )
         self.weight = weight

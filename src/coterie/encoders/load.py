@@ -115,7 +115,8 @@ def load_encoder(
         "use-multilingual" (Universal Sentence Encoder, 15 languages, from a package),
         "static:FOLDER" or "static:PACKAGE" (model2vec, wordllama), a hub name in the local cache,
         "hub:NAME" to allow a download, or the address of an embeddings endpoint
-        ("http://localhost:11434/v1#MODEL"). Objects are copied, never changed.
+        ("http://localhost:11434/v1#MODEL"). Objects are copied, never changed. Several names
+        joined by "+" are for :class:`coterie.Auto`.
     max_length, normalize, pooling
         For sentence encoders, see :class:`SentenceEncoder`.
     seed : int, default=0
@@ -126,6 +127,7 @@ def load_encoder(
     if is_address(spec):
         _no_pooling(pooling)
         return EndpointEncoder(spec)
+    _check_one(spec)
     options: dict[str, Any] = {"max_length": max_length, "normalize": normalize}
     if type(spec).__name__ == "SentenceTransformer":
         return SentenceEncoder(copy.deepcopy(spec), pooling=pooling, **options).eval()
@@ -149,10 +151,45 @@ def load_encoder(
     return SentenceEncoder(model, pooling=pooling, pointer=pointer, **options).eval()
 
 
-def check_encoder(spec: Any) -> None:
-    """Reject a name that :func:`load_encoder` would not find, without loading anything."""
+def split_names(spec: Any) -> list[Any]:
+    """Names that are joined by "+"; a folder, a file or an address with a plus in it is one.
+
+    Examples
+    --------
+    >>> split_names("all-MiniLM-L6-v2+models/gte-small"), split_names("http://host/v1#a+b")
+    (['all-MiniLM-L6-v2', 'models/gte-small'], ['http://host/v1#a+b'])
+    """
+    if not isinstance(spec, str) or "+" not in spec or is_address(spec):
+        return [spec]
+    if any(path and Path(path).exists() for path in (spec, spec.partition(":")[2])):
+        return [spec]
+    names = [name.strip() for name in spec.split("+")]
+    for name in names:
+        if not name or _without_model(name, 0) is not None:
+            raise UsageError(
+                f"`encoder={spec!r}`: {name!r} cannot stand beside another encoder; give folders, "
+                "hub names or addresses. Words and n-grams are there in any case."
+            )
+    return names
+
+
+def _check_one(spec: Any) -> None:
+    if len(split_names(spec)) > 1:
+        raise UsageError(f"`encoder={spec!r}`: only the method auto takes several; name one.")
+
+
+def check_encoder(spec: Any, *, several: bool = False) -> None:
+    """Reject a name that :func:`load_encoder` would not find, without loading anything.
+
+    ``several`` says whether names may be joined by "+".
+    """
     if not isinstance(spec, str):
         raise UsageError(f"`encoder` should be a name or a folder, got {spec!r:.80}.")
+    if several and len(names := split_names(spec)) > 1:
+        for name in names:
+            check_encoder(name)
+        return
+    _check_one(spec)
     if is_address(spec):
         check_url(spec.partition("#")[0])
     elif spec == UniversalEncoder.kind and not Path(spec).is_dir():
@@ -219,7 +256,9 @@ def load_saved(
     if "meaning" in settings:
         below = load_saved(folder / "meaning", settings["meaning"], loaders)
         if settings["kind"] == ViewsEncoder.kind:
-            return _load_views(folder, below)
+            further = settings.get("words")  # another encoder with its own words
+            words = load_saved(folder / "words", further) if further else None
+            return _load_views(folder, below, words or load_vectors(folder / "words"))
         if settings["kind"] == MixedEncoder.kind:
             return _load_mixed(folder, below)
         _check_kind(
@@ -280,14 +319,13 @@ def _load_mixed(folder: Path, inner: Encoder) -> MixedEncoder:
     return encoder
 
 
-def _load_views(folder: Path, inner: Encoder) -> ViewsEncoder:
+def _load_views(folder: Path, inner: Encoder, words: Encoder) -> ViewsEncoder:
     """Read back what :meth:`ViewsEncoder.save` wrote, around an encoder that was found."""
     file = folder / "encoder.json"
     if not isinstance(inner, SentenceEncoder):
         raise DataError(f"{file!s} is damaged: it should be sentence, not {inner.kind}.")
     saved = check_shape(read_json(file), {"weight?": float, "gated?": bool}, str(file))
     weight, gated = saved.get("weight", 1.0), saved.get("gated", False)
-    words = load_vectors(folder / "words")
     encoder = ViewsEncoder(inner, 0, words, weight=float(weight), gated=gated)
     encoder.restore(read_arrays(folder / "encoder.safetensors"))
     return encoder
@@ -328,7 +366,11 @@ def _follow(pointer: dict[str, Any]) -> Path:
 def saved_settings(encoder: Encoder, pooling: str) -> dict[str, Any]:
     """What :func:`load_saved` has to know besides the folder."""
     if isinstance(encoder, (MixedEncoder, CodeEncoder)):
-        return {"kind": encoder.kind, "meaning": saved_settings(encoder.inner, pooling)}
+        told = {"kind": encoder.kind, "meaning": saved_settings(encoder.inner, pooling)}
+        words = getattr(encoder, "lexical", None)
+        if isinstance(words, MixedEncoder):
+            told["words"] = saved_settings(words, pooling)
+        return told
     if isinstance(encoder, (StaticEncoder, UniversalEncoder)):
         static = {"max_length": encoder.max_length, "normalize": encoder.normalize}
         return {"kind": encoder.kind, **static, "pointer": encoder.pointer()}

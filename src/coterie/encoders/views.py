@@ -22,12 +22,11 @@ import numpy as np
 from coterie._files import save_arrays
 from coterie._progress import Progress
 from coterie._types import Floats, Ints
-from coterie.encoders.base import RaggedTokens
+from coterie.encoders.base import Encoder, RaggedTokens
 from coterie.encoders.lexical import (
     MixedEncoder,
     MixedItems,
     NgramsAndWords,
-    VectorEncoder,
     centred,
     check_arrays,
 )
@@ -70,8 +69,9 @@ class ViewsEncoder(MixedEncoder):
     inner : SentenceEncoder
     seed : int, default=0
         Of the lexical features.
-    lexical : VectorEncoder, optional
-        Default: character n-grams and words, :class:`coterie.encoders.NgramsAndWords`.
+    lexical : VectorEncoder or MixedEncoder, optional
+        Default: character n-grams and words, :class:`coterie.encoders.NgramsAndWords`. Views of
+        another encoder bring theirs.
     weight : float, default=1.0
         Factor of the lexical features.
     gated : bool, default=False
@@ -86,7 +86,7 @@ class ViewsEncoder(MixedEncoder):
         self,
         inner: SentenceEncoder,
         seed: int = 0,
-        lexical: VectorEncoder | None = None,
+        lexical: Encoder | None = None,
         *,
         weight: float = 1.0,
         gated: bool = False,
@@ -135,7 +135,8 @@ class ViewsEncoder(MixedEncoder):
             self.means = np.concatenate([v[read].mean(axis=0, dtype=np.float64) for v in views])
             self.means = self.means.astype(np.float32)
         means = np.split(self.means, np.cumsum([v.shape[1] for v in views[:-1]]))
-        lexical = self.lexical.encode(items.lexical)
+        further = isinstance(self.lexical, MixedEncoder)  # which takes time
+        lexical = self.lexical.encode(items.lexical, progress=progress if further else None)
         out = np.empty((len(pairs), self.dim), dtype=np.float32)
         for first in range(0, len(pairs), ROWS_AT_ONCE):  # in parts: the vectors take enough memory
             part = slice(first, first + ROWS_AT_ONCE)

@@ -75,7 +75,9 @@ from coterie.encoders import (
     universal_for,
 )
 from coterie.encoders.lexical import NGRAM_WEIGHT
+from coterie.encoders.load import split_names
 from coterie.encoders.reading import WHOLE
+from coterie.errors import UsageError
 from coterie.guided import Guided
 from coterie.metrics import accuracy
 
@@ -103,6 +105,7 @@ class Auto(WeightedClusterer):
         "auto" is all-MiniLM-L6-v2. Where its tokenizer cuts the texts into single letters or
         unknown tokens, character n-grams and words take its place ("lexical"); in the languages
         that "use-multilingual" knows, its vectors stand beside them if it is installed.
+        "A+B" has the views of both encoders side by side; one has to be a sentence encoder.
     effort : {"quick", "standard", "best"}, default="standard"
         6, 20 or 40 runs of k-means, on at most 10,000 different texts ("best": 60,000), drawn at
         random, or 75 per cluster up to 25,000.
@@ -156,11 +159,19 @@ class Auto(WeightedClusterer):
         return True
 
     def _make_encoder(self, seed: int) -> Encoder:
-        encoder = super()._make_encoder(seed)
+        made = [self._load_encoder(name, seed) for name in split_names(self.encoder)[::-1]]
+        made.sort(key=lambda encoder: isinstance(encoder, SentenceEncoder))
+        encoder = made[0]
         if isinstance(encoder, SentenceEncoder):
             encoder = ViewsEncoder(encoder, seed)
         elif encoder.kind != "precomputed" and not isinstance(encoder, BagOfWords):
             encoder = MixedEncoder(encoder, NGRAM_WEIGHT, seed, CharNgrams(seed=seed))
+        for further in made[1:]:
+            if not isinstance(further, SentenceEncoder):
+                raise UsageError(
+                    f"`encoder={self.encoder!r}`: all but one have to be sentence encoders."
+                )
+            encoder = ViewsEncoder(further, seed, encoder)
         self._encoder: Encoder = encoder
         return encoder
 
@@ -279,7 +290,9 @@ class Auto(WeightedClusterer):
         elif isinstance(self.encoder_, LexicalEncoder):
             seen = "character n-grams and words"
         elif isinstance(self.encoder_, ViewsEncoder):
-            seen = "embeddings, character n-grams and words"
+            several = isinstance(self.encoder_.lexical, MixedEncoder)
+            of = " of several encoders" if several else ""
+            seen = f"embeddings{of}, character n-grams and words"
         elif isinstance(self.encoder_, MixedEncoder):
             seen = "embeddings and character n-grams"
         remarks = [
