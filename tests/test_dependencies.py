@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
+import json
 import os
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Callable
 from importlib import metadata
@@ -29,15 +32,46 @@ assert not set(sys.modules) & set({LIBRARIES})
 from coterie.cli import main
 main()
 """
-BLOCK = f"""
+BLOCK = """
 import sys
 
 class Blocked:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {LIBRARIES}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+        if name.partition(".")[0] in LIBRARIES:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Blocked())
+"""
+WITHOUT_TORCH = """
+import json, threading, urllib.request
+from pathlib import Path
+import coterie
+from coterie.cli.app import app
+from coterie.errors import MissingError
+from coterie.serve.access import Settings
+from coterie.serve.app import Service
+from coterie.serve.server import Server, listen
+
+app(["predict", "run", "tickets.csv", "--out", "without.csv"], standalone_mode=False)
+place, ready = listen("127.0.0.1", 0), threading.Event()
+server = Server(Service({"run": Path("run")}, Settings()), ready.set)
+thread = threading.Thread(target=server.run, args=([place],))
+thread.start()
+ready.wait()
+asked = urllib.request.Request(
+    f"http://127.0.0.1:{place.getsockname()[1]}/runs/run/predict",
+    Path("asked.json").read_bytes(),
+    {"Content-Type": "application/json"},
+)
+Path("answer.json").write_bytes(urllib.request.urlopen(asked).read())
+server.should_exit = True
+thread.join()
+for method in ("auto", "sccl"):
+    try:
+        coterie.cluster("tickets.csv", method=method)
+    except MissingError as error:
+        print(error)
+assert "torch" not in sys.modules
 """
 
 
@@ -57,7 +91,7 @@ def run(folder: Path, warm_python: list[str]) -> Run:
     """Runs the command in a process of its own, with or without libraries that train encoders."""
 
     def run(line: str, *, blocked: bool) -> subprocess.CompletedProcess[str]:
-        code = BLOCK + COMMAND if blocked else COMMAND
+        code = f"LIBRARIES = {LIBRARIES}{BLOCK}{COMMAND}" if blocked else COMMAND
         return subprocess.run(
             [*warm_python, "-c", code, *line.split()], cwd=folder, text=True, check=False,
             capture_output=True,
@@ -87,6 +121,36 @@ def test_what_trains_names_the_extra(run: Run) -> None:
     assert done.returncode == 1
     assert "pip install 'coterie[train]'" in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.full
+def test_a_run_predicts_and_is_served_without_torch(folder: Path, run: Run) -> None:
+    """In a fresh process: that of the other tests has imported torch."""
+    for line in ("cluster tickets.csv -q --out run", "predict run tickets.csv --out with.csv"):
+        assert run(line, blocked=False).returncode == 0
+    with (folder / "with.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    asked = {"texts": [row["message"] for row in rows]}
+    (folder / "asked.json").write_text(json.dumps(asked), "utf-8")
+    code = f"LIBRARIES = {('torch', *LIBRARIES)}{BLOCK}{WITHOUT_TORCH}"
+    start = [sys.executable, "-c", code]
+    done = subprocess.run(start, cwd=folder, text=True, check=False, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "with.csv").read_bytes() == (folder / "without.csv").read_bytes()
+    answers = json.loads((folder / "answer.json").read_bytes())["predictions"]
+    assert [str(one["cluster"]) for one in answers] == [row["cluster"] for row in rows]
+    auto, sccl = done.stdout.splitlines()[-2:]
+    assert "`method='auto'`" in auto and "SCCL" in sccl
+    assert auto.endswith("pip install torch") and sccl.endswith("pip install torch")
+
+
+def test_the_readme_lists_what_is_needed_without_torch() -> None:
+    project = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
+    needed = {re.match(r"[\w-]+", line)[0] for line in project["dependencies"]}
+    said = (HOME / "README.md").read_text("utf-8").partition("**Without torch**")[2]
+    lines = said.split("```")[1].replace("pip install", "").replace("--no-deps", "")
+    listed = {re.match(r"[\w-]+", name)[0] for name in lines.split()}
+    assert listed - {"coterie"} == needed - {"torch"}
 
 
 def test_every_package_that_is_imported_is_declared() -> None:

@@ -29,7 +29,7 @@ CPU = torch.device("cpu")
 def make_net(folder: Path, texts: list[str], rate: float = 0.5) -> tuple[MaskedNet, TrainingData]:
     encoder = load_encoder(str(folder))
     items, rows = encoder.prepare(texts)
-    counts = torch.bincount(items.flat.long(), minlength=35).float()
+    counts = torch.bincount(torch.from_numpy(items.flat), minlength=35).float()
     return MaskedNet(encoder, counts, rate).eval(), TrainingData(items, rows[None])
 
 

@@ -46,7 +46,7 @@ def _installed() -> dict[str, str]:
 
 def hardware(device: str = "cpu") -> dict[str, Any]:
     """Processor, cores in use, and the GPU if the run used one."""
-    import torch
+    from coterie._torch import torch
 
     facts: dict[str, Any] = {
         "machine": platform.machine(),

@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import torch
 
 from coterie._progress import Progress
 from coterie._random import derive_seed, numpy_generator, resolve_seed
+from coterie._torch import torch
 from coterie._types import Floats, Ints
 from coterie._validation import PositiveInt, check_vectors, checked, one_seed
 from coterie.blocks.graph import knn_smooth, principal_part

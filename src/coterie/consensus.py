@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from coterie._random import derive_seed, some_rows
+from coterie._torch import torch
 from coterie._types import Floats, Ints
 from coterie.blocks.consensus import memberships
 from coterie.blocks.graph import knn_smooth, modularity, principal_directions

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from coterie._random import derive_seed, numpy_generator
+from coterie._torch import torch
 from coterie._types import Floats, Ints
 from coterie.blocks.assign import squared_distances
 from coterie.blocks.graph import symmetric_graph

@@ -11,10 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import Tensor
 
+from coterie._torch import F, Tensor, torch
 from coterie._types import Floats, Ints
 
 BLOCK = 1 << 22  # similarities held at a time: more than fit into the processor's cache are slower
@@ -189,6 +187,27 @@ def largest(x: Tensor, k: int) -> Tensor:
     rest = torch.arange(width * GROUP, x.shape[1], device=x.device).expand(len(x), -1)
     places = torch.cat([(top[:, :, None] + step).flatten(1), rest], dim=1)
     return places.gather(1, x.gather(1, places).topk(k, dim=1).indices)
+
+
+def smallest(x: Floats, k: int) -> Ints:
+    """Places of the ``k`` smallest of each row, smallest first.
+
+    They are among the smallest of the ``k`` groups of columns whose own smallest are smallest.
+
+    Examples
+    --------
+    >>> smallest(np.array([[3.0, 1.0, 4.0, 1.0, 5.0]]), 3)
+    array([[1, 3, 0]])
+    """
+    width = x.shape[1] // GROUP  # column j is in the group j % width; what is left over is apart
+    places = np.arange(x.shape[1])[None].repeat(len(x), axis=0)
+    if width > 2 * k:
+        least = x[:, : width * GROUP].reshape(len(x), GROUP, width).min(axis=1)
+        groups = np.argpartition(least, k, axis=1)[:, :k, None] + width * np.arange(GROUP)
+        rest = places[:, width * GROUP :]
+        places = np.sort(np.concatenate([groups.reshape(len(x), -1), rest], axis=1), axis=1)
+    order = np.argsort(np.take_along_axis(x, places, axis=1), axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(places, order, axis=1)
 
 
 def connected_parts(n: int, pairs: Iterable[tuple[int, int]]) -> Ints:

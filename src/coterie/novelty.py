@@ -26,8 +26,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
+from coterie._torch import torch
 from coterie._types import Bools, Floats, Ints
 from coterie.blocks.graph import principal_part
 from coterie.blocks.linkage import MatrixSpace, chain, cut

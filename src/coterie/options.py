@@ -349,6 +349,7 @@ class Options(Reading):
 
     def make_checked_model(self) -> TextClusterer:
         """The estimator with parameters that can work, before the texts are read."""
+        from coterie._torch import need_torch
         from coterie.encoders import check_encoder
 
         model = self.make_model(2)
@@ -358,6 +359,7 @@ class Options(Reading):
                 f"`{name}`: the method {self.method!r} cannot use it; take auto, kmeans, "
                 "spherical-kmeans or sccl."
             )
+        need_torch(f"`method={self.method!r}`: clustering")
         check_device(model.device)
         if model.encoder != type(model).encoder:  # some methods have one of their own
             check_encoder(model.encoder, several=model.name == "auto")

@@ -27,13 +27,13 @@ from math import floor, inf
 from typing import Any
 
 import numpy as np
-import torch
 
 from coterie._random import numpy_generator
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_numbers, check_vectors, check_whole_numbers, checked, share_of
+from coterie.blocks.assign import squared_distances
 from coterie.errors import UsageError
-from coterie.neighbors import largest, similarity_blocks
+from coterie.neighbors import row_blocks, smallest
 
 NEIGHBORS = 10  # few enough that a theme of a dozen texts is no outlier
 POWER = 8
@@ -87,16 +87,17 @@ class NeighborIndex:
         norms, unit, same = self._about
         if near is not None:
             near = near[:, : self.n_neighbors + 1]
-            far = [np.square(vectors - self.vectors[column]).sum(axis=1) for column in near.T]
-            return self._mean(np.stack(far, axis=1), self.counts[near], same)
+            apart = [np.square(vectors - self.vectors[column]).sum(axis=1) for column in near.T]
+            return self._mean(np.stack(apart, axis=1), self.counts[near], same)
         parts = []
-        for block, nearness in similarity_blocks(vectors, self.vectors, metric="euclidean"):
+        for block in row_blocks(len(vectors), len(self.vectors)):
+            far = squared_distances(vectors[block], self.vectors)
             if unit:  # a text without a known word points nowhere: it is like no other
-                nearness[torch.from_numpy(~vectors[block].any(axis=1))] = -2.0
-                nearness[:, torch.from_numpy(norms == 0)] = -2.0
-            which = largest(nearness, min(self.n_neighbors + 1, len(self.vectors)))
-            nearest = nearness.gather(1, which).neg_().clamp_(min=0).numpy()
-            parts.append(self._mean(nearest, self.counts[which.numpy()], same))
+                far[~vectors[block].any(axis=1)] = 2.0
+                far[:, norms == 0] = 2.0
+            which = smallest(far, min(self.n_neighbors + 1, len(self.vectors)))
+            nearest = np.take_along_axis(far, which, axis=1)
+            parts.append(self._mean(nearest, self.counts[which], same))
         return np.concatenate(parts) if parts else np.empty(0)
 
     def scores(self, vectors: Floats | None = None) -> Floats:

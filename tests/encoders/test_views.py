@@ -50,7 +50,7 @@ def test_all_views_of_a_pass(tiny_encoder: Path, topics, libraries: bool) -> Non
         encoder.complete()
     texts = topics[0][:5]
     items, rows = encoder.prepare(texts)
-    weights = token_weights(items.flat.numpy(), encoder.n_tokens)
+    weights = token_weights(items.flat, encoder.n_tokens)
     vectors = PooledEncoder(encoder, weights).encode(items)[rows]
     assert (encoder.light is None) == libraries
     np.testing.assert_allclose(vectors[:, :32], encoder.encode(items)[rows], atol=1e-6)

@@ -275,7 +275,7 @@ def train_masked_head(
         progress=make_progress(chosen.verbose),
     )
     items, rows = model.prepare(learned)
-    counts = torch.bincount(items.flat.long(), minlength=shell.config.vocab_size).float()
+    counts = torch.bincount(torch.from_numpy(items.flat), minlength=shell.config.vocab_size).float()
     with torch_seeded(derive_seed(chosen.random_state, "masked head"), run.device):
         net = MaskedNet(model, counts, chosen.mask_rate).to(run.device)
     stage = _stage(chosen, len(learned))

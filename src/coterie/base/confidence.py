@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import torch
-
 from coterie._random import derive_seed, numpy_generator, some_rows
+from coterie._torch import torch
 from coterie._types import Floats
 from coterie.blocks.assign import Assigner, CenterAssigner, MappedAssigner, NeighborAssigner
 from coterie.blocks.kmeans import KMeans, nearest

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import torch
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor, nn
 
 from coterie._random import check_seed
 from coterie._ranks import is_first
+from coterie._torch import Tensor, nn, torch
 from coterie._types import Floats, Ints
 from coterie._validation import (
     Length,

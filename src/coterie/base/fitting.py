@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from coterie._files import plain
 from coterie._progress import Progress, make_progress
 from coterie._random import derive_seed, resolve_seed, torch_seeded
 from coterie._ranks import is_first
+from coterie._torch import need_torch, torch
 from coterie._types import Floats, Ints
 from coterie._validation import check_device
 from coterie.augmentation import read_views
@@ -108,6 +108,7 @@ class Fitting:
         sample_weight: Any = None,
         guide: Callable[[int], Guidance | None] = lambda rows: None,
     ) -> None:
+        need_torch(f"`method={model.name!r}`: clustering")
         self.model = model
         self.device = parallel.join(check_device(model.device))
         self.seed = parallel.same(resolve_seed(model.random_state))

@@ -17,9 +17,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from coterie._random import derive_seed, some_rows
+from coterie._torch import torch
 from coterie._types import Floats, Ints
 from coterie.choose import with_ngrams
 from coterie.consensus import reference

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 
 from coterie import __version__
 from coterie._files import plain, save_arrays, write_json
 from coterie._folders import held, one_state, replace_folder
+from coterie._torch import torch
 from coterie._trust import (
     LARGE,
     Count,

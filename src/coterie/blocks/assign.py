@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
-import torch
 
 from coterie._types import Floats, Ints
-from coterie.neighbors import similarity_blocks, unit_rows
+from coterie.neighbors import row_blocks, unit_rows
 
 Self = TypeVar("Self", bound="ArrayAssigner")
 CALIBRATED = 5_000  # rows that the scale of a linear head is found on
@@ -131,13 +130,14 @@ class NeighborAssigner(ArrayAssigner):
         same = 1e-5 * float(np.square(members - members.mean(axis=0)).sum(axis=1).mean())
         nearest = np.empty((len(vectors), len(starts)), dtype=np.float32)
         itself = np.full(len(vectors), -1)
-        for block, nearness in similarity_blocks(vectors, members, metric="euclidean"):
-            best, closest = (part.numpy() for part in nearness.max(dim=1))
-            known = np.flatnonzero(-best <= same)
+        for block in row_blocks(len(vectors), len(members)):
+            distances = squared_distances(vectors[block], members)
+            closest = distances.argmin(axis=1)
+            known = np.flatnonzero(distances[np.arange(len(closest)), closest] <= same)
             itself[block][known] = order[closest[known]]
-            nearness.numpy()[known, closest[known]] = -np.inf
-            nearest[block] = -np.maximum.reduceat(nearness.numpy(), starts, axis=1)
-        return np.maximum(nearest, 0), itself
+            distances[known, closest[known]] = np.inf
+            nearest[block] = np.minimum.reduceat(distances, starts, axis=1)
+        return nearest, itself
 
     def calibrated(self, rows: Ints) -> NeighborAssigner:
         """The same assigner, as sure of itself as it is right about training texts it leaves out.
@@ -298,8 +298,8 @@ def squared_distances(a: Floats, b: Floats) -> Floats:
     """Of each row of ``a``, shape (n, d), to each of ``b``, shape (m, d)."""
     shift = b.mean(axis=0)  # distances do not change, digits are saved
     a, b = a - shift, b - shift
-    # torch's matrix product uses all cores; numpy's may not. The rest is done in its place.
-    squares = [torch.from_numpy(np.square(part).sum(axis=1)) for part in (a, b)]
-    found = torch.addmm(squares[1], torch.from_numpy(a), torch.from_numpy(b).T, alpha=-2)
-    found.add_(squares[0][:, None]).clamp_(min=0)
-    return np.asarray(found.numpy())
+    found = a @ b.T  # what follows is done in its place
+    found *= -2
+    found += np.square(b).sum(axis=1)
+    found += np.square(a).sum(axis=1)[:, None]
+    return np.maximum(found, 0, out=found)

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from coterie._torch import Tensor, torch
 from coterie._types import Floats, Ints
 from coterie.neighbors import row_blocks, top_k
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, Literal
 
-from torch import nn
+from coterie._torch import nn
 
 Activation = Literal["relu", "leaky-relu"]
-ACTIVATIONS: dict[str, Any] = {"relu": nn.ReLU, "leaky-relu": lambda: nn.LeakyReLU(0.2)}
+ACTIVATIONS: dict[str, Any] = {"relu": lambda: nn.ReLU(), "leaky-relu": lambda: nn.LeakyReLU(0.2)}
 
 
 def mlp(*dims: int, activation: str = "relu") -> nn.Sequential:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+from coterie._torch import F, Tensor, torch
 
 Negatives = Literal["both", "cross"]
 

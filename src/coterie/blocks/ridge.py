@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 
+from coterie._torch import torch
 from coterie._types import Floats, Ints
 
 BLOCK = 8_192  # rows in a matrix product

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import Tensor
 
 from coterie._random import numpy_generator
+from coterie._torch import F, Tensor, torch
 from coterie._types import Floats, Ints
 
 SEEN = 5000  # texts from which the shares are estimated

@@ -7,8 +7,7 @@ Everything is a logarithm in float32, so no epsilon is needed and nothing under-
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor, nn
+from coterie._torch import Tensor, nn, torch
 
 
 def squared_distances(z: Tensor, mu: Tensor) -> Tensor:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-from torch import Tensor
+from coterie._torch import Tensor, torch
 
 IGNORED = -100  # label of positions that do not count
 CHUNK = 1 << 24  # most logits held at a time

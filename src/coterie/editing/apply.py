@@ -12,9 +12,9 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-import torch
 
 from coterie._random import derive_seed
+from coterie._torch import torch
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import whole_number
 from coterie.base.confidence import calibrate

@@ -11,15 +11,15 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from coterie._cache import FEW, Cache, digest, is_on
 from coterie._progress import Progress
+from coterie._torch import Tensor, nn, torch
 from coterie._types import Features, Floats, Ints
 from coterie._validation import check_memory
 
@@ -122,7 +122,6 @@ class Encoder(nn.Module):
             vectors[missing] = self._work(items, index[positions], progress, keep)
         return vectors[rows]
 
-    @torch.inference_mode()
     def _work(
         self,
         items: Items,
@@ -135,7 +134,7 @@ class Encoder(nn.Module):
         ``keep`` is given positions and vectors every few seconds and at the end, whatever ends it.
         """
         progress = progress or Progress()
-        device = next((p.device for p in self.parameters()), torch.device("cpu"))
+        device = next((p.device for p in self.parameters()), None)  # None: a CPU
         check_memory(
             2 * 4 * len(index) * self.dim,  # the vectors, and what is computed from them
             f"vectors of {len(index):,} texts with {self.dim:,} numbers each",
@@ -167,32 +166,38 @@ class Encoder(nn.Module):
             self.compute_dtype = dtype
         return out
 
-    def _pass(self, items: Items, index: Ints, part: Ints, device: torch.device) -> Floats:
+    def _pass(self, items: Items, index: Ints, part: Ints, device: torch.device | None) -> Floats:
         """Vectors of one batch; where memory runs out, of its halves."""
         try:
             again = _enough(part, items.lengths[index[part[0]]], device)
-            features = {k: v.to(device) for k, v in items.batch(index[again]).items()}
-            return np.asarray(self(features)[: len(part)].cpu().numpy())
+            return self._vectors(items, index[again], device)[: len(part)]
         except torch.OutOfMemoryError:
             if len(part) == 1:
                 raise
-        if device.type == "cuda":
+        if device is not None and device.type == "cuda":
             torch.cuda.empty_cache()
         log.warning("memory ran out with %d texts at a time: encoding goes on by halves", len(part))
         halves = np.array_split(part, 2)
         return np.concatenate([self._pass(items, index, half, device) for half in halves])
 
-    def _batches(self, lengths: Ints, device: torch.device) -> list[Ints]:
+    def _vectors(self, items: Any, index: Ints, device: torch.device | None) -> Floats:
+        """Vectors of one batch by torch; encoders override it where arrays are enough."""
+        features = {k: v.to(device) for k, v in items.batch(index).items()}
+        with torch.inference_mode():
+            return np.asarray(self(features).cpu().numpy())
+
+    def _batches(self, lengths: Ints, device: torch.device | None) -> list[Ints]:
         """On a CPU items of one length share a batch: no padding, and no influence of company."""
-        usual = TOKENS_PER_BATCH.get(device.type, TOKENS_PER_BATCH["cpu"])
-        if device.type == "cpu":
+        if device is None or device.type == "cpu":
+            usual = TOKENS_PER_BATCH["cpu"]
             return batches_of_one_length(lengths, self.tokens_per_batch or usual)
-        return batches_by_length(lengths, usual)
+        return batches_by_length(lengths, TOKENS_PER_BATCH["cuda"])
 
 
-def _enough(part: Ints, length: int, device: torch.device) -> Ints:
+def _enough(part: Ints, length: int, device: torch.device | None) -> Ints:
     """The items of a batch, over again where they are too few for a product of the usual kind."""
-    if device.type != "cpu" or length < 2 or len(part) * length >= LEAST_TOKENS:
+    on_gpu = device is not None and device.type != "cpu"
+    if on_gpu or length < 2 or len(part) * length >= LEAST_TOKENS:
         return part
     return np.resize(part, -(-LEAST_TOKENS // int(length)))
 
@@ -265,9 +270,17 @@ class RaggedTokens:
     special tokens and padding.
     """
 
-    def __init__(self, flat: Tensor, lengths: Ints, pad: int, words: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        flat: Ints,
+        lengths: Ints,
+        pad: int,
+        words: Ints | None = None,
+        device: torch.device | None = None,
+    ) -> None:
         self.flat = flat  # (total,) int32
         self.words = words  # (total,) int32
+        self.device = device
         self.lengths = lengths
         self.starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
         self.pad = pad
@@ -283,17 +296,31 @@ class RaggedTokens:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def of_one_length(self, index: Ints) -> Ints:
+        """Token ids of items that are equally long, shape (n, length)."""
+        return self.flat[self.starts[index, None] + np.arange(self.lengths[index[0]])]
+
+    @cached_property
+    def _on_device(self) -> tuple[Tensor, Tensor | None]:
+        """The tokens, and their words."""
+        flat, words = (
+            None if array is None else torch.from_numpy(array).to(self.device)
+            for array in (self.flat, self.words)
+        )
+        return flat, words
+
     def batch(self, index: Ints, step: int = 1) -> Features:
-        device = self.flat.device
+        flat, words = self._on_device
+        device = flat.device
         lengths, starts = to_device(np.stack([self.lengths[index], self.starts[index]]), device)
         width = -(-int(self.lengths[index].max()) // step) * step
         position = torch.arange(width, device=device)
         mask = position < lengths[:, None]  # (n, width)
-        at = (starts[:, None] + position).clamp(max=len(self.flat) - 1)
-        ids = torch.where(mask, self.flat[at], self.pad)
+        at = (starts[:, None] + position).clamp(max=len(flat) - 1)
+        ids = torch.where(mask, flat[at], self.pad)
         features = {"input_ids": ids.long(), "attention_mask": mask.long()}
-        if self.words is not None:
-            features["word_ids"] = torch.where(mask, self.words[at], -1).long()
+        if words is not None:
+            features["word_ids"] = torch.where(mask, words[at], -1).long()
         return features
 
     def packed_batch(self, index: Ints) -> Features:
@@ -322,11 +349,12 @@ class RaggedTokens:
         grids[2] = -1
         grids[2, places] = np.repeat(slot, lengths)
         texts = np.stack([row * width + slot, begins])
-        device = self.flat.device
+        flat = self._on_device[0]
+        device = flat.device
         where, positions, slots = to_device(grids, device).view(3, rows, width)
         picks, begins_there = to_device(texts, device)
         return {
-            "input_ids": self.flat[where].long(),
+            "input_ids": flat[where].long(),
             "positions": positions,
             "slots": slots,
             "picks": picks,
@@ -334,23 +362,21 @@ class RaggedTokens:
         }
 
     def to(self, device: torch.device) -> RaggedTokens:
-        words = None if self.words is None else self.words.to(device)
-        return RaggedTokens(self.flat.to(device), self.lengths, self.pad, words)
+        return RaggedTokens(self.flat, self.lengths, self.pad, self.words, device)
 
     def digests(self, index: Ints) -> list[bytes]:
         """What tells each of the items ``index`` from all others: a digest of its tokens."""
-        flat = self.flat.cpu().numpy()
         bounds = zip(self.starts[index], self.lengths[index], strict=True)
-        return [digest(flat[a : a + n].tobytes()) for a, n in bounds]
+        return [digest(self.flat[a : a + n].tobytes()) for a, n in bounds]
 
     def content(self) -> bytes:
         parts = [self.flat] if self.words is None else [self.flat, self.words]
-        return self.lengths.tobytes() + b"".join(p.cpu().numpy().tobytes() for p in parts)
+        return self.lengths.tobytes() + b"".join(part.tobytes() for part in parts)
 
 
-def _flat(sequences: list[list[int]]) -> Tensor:
+def _flat(sequences: list[list[int]]) -> Ints:
     total = sum(map(len, sequences))
-    return torch.from_numpy(np.fromiter((t for ts in sequences for t in ts), np.int32, total))
+    return np.fromiter((t for ts in sequences for t in ts), np.int32, total)
 
 
 class Rows:
@@ -367,10 +393,13 @@ class Rows:
     def batch(self, index: Ints, step: int = 1) -> Features:
         if isinstance(self.matrix, Tensor):
             return {"vectors": self.matrix[to_device(index, self.matrix.device)]}
-        rows = self.matrix[index]
-        dense: Floats = rows.toarray() if hasattr(rows, "toarray") else rows
-        vectors = torch.from_numpy(np.ascontiguousarray(dense))
+        vectors = torch.from_numpy(self.dense(index))
         return {"vectors": vectors if self.device is None else vectors.to(self.device)}
+
+    def dense(self, index: Ints) -> Floats:
+        """Some rows as an array, of a matrix that was not moved."""
+        rows = self.matrix[index]
+        return np.ascontiguousarray(rows.toarray() if hasattr(rows, "toarray") else rows)
 
     def to(self, device: torch.device) -> Rows:
         if isinstance(self.matrix, np.ndarray):

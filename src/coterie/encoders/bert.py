@@ -22,12 +22,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+import numpy as np
 
+from coterie._torch import INSTALLED, F, Tensor, nn, torch
 from coterie._trust import LARGE, check_modules, read_json
-from coterie._types import Features
+from coterie._types import Features, Floats
 from coterie.encoders.fused import Places, Settings, can_fuse, draw, fused_embedding, fused_layer
 from coterie.encoders.int8 import Int8Bert
 from coterie.encoders.tuning import full_weight
@@ -195,7 +194,7 @@ class LightBert(nn.Module):
 
     def in_int8(self) -> Int8Bert | None:
         """The same in 8 bits; None, with a warning, where onnxruntime is missing or fails."""
-        weights = {n.replace("/", "."): w.detach().numpy() for n, w in self.weights.items()}
+        weights = {name.replace("/", "."): _as_array(w) for name, w in self.weights.items()}
         heads, eps = self.settings.heads, self.settings.eps
         try:
             return Int8Bert(weights, self.n_layers, heads, eps, torch.get_num_threads())
@@ -214,6 +213,11 @@ class LightBert(nn.Module):
         unknown = model[0].auto_model.load_state_dict(named, strict=False).unexpected_keys
         if unknown:
             raise RuntimeError(f"the encoder has no place for {unknown[0]}")
+
+
+def _as_array(weight: Any) -> Floats:
+    """A weight as an array of the same memory; without torch it is one."""
+    return weight.detach().numpy() if isinstance(weight, Tensor) else weight
 
 
 def _flat(name: str) -> str:
@@ -327,15 +331,19 @@ def _read_weights(file: Path, config: dict[str, Any]) -> dict[str, Tensor] | Non
             shapes |= {f"{name}.weight": (out, into), f"{name}.bias": (out,)}
     shapes |= {f"{name}.{kind}": (d,) for name in norms for kind in ("weight", "bias")}
     try:
-        with safe_open(file, "pt") as opened:
+        with safe_open(file, "pt" if INSTALLED else "np") as opened:
             named = {_usual(name): name for name in opened.keys()}
             if not set(shapes) <= set(named):
                 return None
-            weights = {name: opened.get_tensor(named[name]).float() for name in shapes}
+            weights = {name: _float32(opened.get_tensor(named[name])) for name in shapes}
     except (OSError, SafetensorError):
         return None  # the libraries know other files, and say what is wrong
     good = all(tuple(weights[name].shape) == shape for name, shape in shapes.items())
     return weights if good else None
+
+
+def _float32(weight: Any) -> Any:
+    return weight.float() if isinstance(weight, Tensor) else weight.astype(np.float32)
 
 
 def _usual(name: str) -> str:

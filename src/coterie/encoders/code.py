@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from coterie._files import save_arrays, write_json
+from coterie._torch import Tensor, nn, torch
 from coterie._types import Features, Ints
 from coterie.blocks.layers import mlp
 from coterie.encoders.base import Encoder, Items, Rows

@@ -12,8 +12,7 @@ import logging
 from functools import cache
 from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor
+from coterie._torch import Tensor, torch
 
 log = logging.getLogger(__name__)
 

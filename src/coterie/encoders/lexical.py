@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from coterie._emoji import EMOJI_PATTERN
 from coterie._files import save_arrays, write_json
 from coterie._progress import Progress
 from coterie._random import numpy_generator
+from coterie._torch import Tensor, nn, torch
 from coterie._trust import Count, check_shape
 from coterie._types import Bools, Features, Floats, Ints
 from coterie.encoders.base import Encoder, Items, Rows, distinct, distinct_rows
@@ -56,7 +55,7 @@ class VectorEncoder(Encoder):
     def __init__(self, *, dropout: float = 0.1) -> None:
         super().__init__()
         self.dim = 0
-        self.dropout = nn.Dropout(dropout)
+        self.share = dropout
         self.map: nn.Linear | None = None
 
     def prepare(self, texts: Any) -> tuple[Rows, Ints]:
@@ -69,7 +68,13 @@ class VectorEncoder(Encoder):
         vectors = features["vectors"]
         return vectors if self.map is None else self.map(self.dropout(vectors))
 
+    def _vectors(self, items: Any, index: Ints, device: torch.device | None) -> Floats:
+        if self.map is None and not isinstance(items.matrix, Tensor):
+            return np.asarray(items.dense(index))
+        return super()._vectors(items, index, device)
+
     def make_trainable(self) -> None:
+        self.dropout = nn.Dropout(self.share)
         self.map = nn.Linear(self.dim, self.dim, bias=False)
         nn.init.eye_(self.map.weight)
 

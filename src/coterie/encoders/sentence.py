@@ -16,21 +16,20 @@ from typing import Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import Tensor
 
 from coterie._progress import Progress
+from coterie._torch import INSTALLED, F, Tensor, need_torch, torch
 from coterie._types import Features, Floats, Ints
 from coterie._validation import need
 from coterie.encoders.base import Encoder, Items, RaggedTokens, distinct
 from coterie.encoders.bert import LightBert, can_pack, pack_forward
 from coterie.encoders.int8 import Int8Bert, largest_weight
 from coterie.errors import DataError, UsageError
+from coterie.neighbors import unit_rows
 
 Pooling = Literal["auto", "mean", "cls"]
 CHARACTERS = 100  # per token; what lies behind cannot be among the first max_length tokens
-FORMAT = 1  # of kept vectors; another number makes all of them anew
+FORMAT = 2  # of kept vectors; another number makes all of them anew
 WORD = re.compile(r"\S+")
 SPECIAL = -1
 BATCH = 8192  # texts that the tokenizer is given
@@ -169,6 +168,17 @@ class SentenceEncoder(Encoder):
                 vectors = self._through_modules(features)
         return F.normalize(vectors, dim=1) if self.normalize else vectors
 
+    def _vectors(self, items: Any, index: Ints, device: torch.device | None) -> Floats:
+        if isinstance(self._faster, Int8Bert):
+            return self.pooled(self._faster.layers(items.of_one_length(index), last=True)[0])
+        need_torch("`precision='float32'`: encoding")
+        return super()._vectors(items, index, device)
+
+    def pooled(self, tokens: Floats) -> Floats:
+        """Vectors of equally long texts from those of their tokens, shape (n, length, d)."""
+        vectors = tokens[:, 0] if self.pooling == "cls" else tokens.mean(axis=1)
+        return unit_rows(vectors) if self.normalize else vectors
+
     @property
     def _transformer(self) -> Any:
         """What makes the token vectors; while all texts are encoded perhaps in fewer bits."""
@@ -258,7 +268,7 @@ class SentenceEncoder(Encoder):
     def space(self) -> str | None:
         if self._pointer is None:
             return None  # trained, or of unknown origin
-        state, seen = self.state_dict(), self._seen()
+        state, seen = self._weights(), self._seen()
         if self._space is None or self._space[0] != seen:
             light = self.light
             told = weights_digest(self.model if light is None else [], state)
@@ -267,12 +277,19 @@ class SentenceEncoder(Encoder):
         settings = [self._space[1], self.max_length, self.normalize, precision]
         if precision == "int8":
             settings.append(largest_weight())  # other processors make other vectors
-        device = next(iter(state.values())).device.type
-        return hashlib.sha256(json.dumps([FORMAT, device, *settings]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([FORMAT, self._device(), *settings]).encode()).hexdigest()
 
     def _seen(self) -> tuple[Any, ...]:
         """Changes with the weights, also where they are copied or changed in place."""
-        return tuple((t.data_ptr(), t._version) for t in self.state_dict().values())
+        weights = self._weights().values()
+        return tuple((w.data_ptr(), w._version) if INSTALLED else id(w) for w in weights)
+
+    def _weights(self) -> Mapping[str, Any]:
+        """Tensors by name; arrays without torch."""
+        return self.state_dict() if self.light is None else self.light.weights
+
+    def _device(self) -> str:
+        return str(next(self.parameters()).device.type) if INSTALLED else "cpu"
 
     def precision_here(self) -> str:
         """The precision that vectors are made in: float32 where this machine has no other.
@@ -281,7 +298,7 @@ class SentenceEncoder(Encoder):
         without the libraries.
         """
         wanted = self.encode_precision
-        if wanted == "float32" or next(self.parameters()).device.type != "cpu":
+        if wanted == "float32" or self._device() != "cpu":
             return "float32"
         able = has_bfloat16() if wanted == "bfloat16" else self._in_int8() is not None
         return wanted if able else "float32"
@@ -303,7 +320,7 @@ class SentenceEncoder(Encoder):
         if precision == "bfloat16":
             faster = copy.deepcopy(self._transformer).to(torch.bfloat16).eval()
         elif precision == "int8":
-            faster = _AsTensors(self._in_int8())
+            faster = self._in_int8()
         token = _ENCODING.set((self, faster))
         try:
             yield
@@ -329,19 +346,6 @@ _INT8: WeakKeyDictionary[LightBert, tuple[Any, Int8Bert | None]] = WeakKeyDictio
 _ENCODING: ContextVar[tuple[Any, Any]] = ContextVar("coterie_encoding", default=(None, None))
 
 
-class _AsTensors:
-    """A transformer in 8 bits, called as :class:`LightBert` is."""
-
-    def __init__(self, inner: Any) -> None:
-        self.inner = inner
-
-    def __call__(self, features: Features) -> Tensor:
-        return torch.from_numpy(self.inner.layers(features["input_ids"].numpy(), last=True)[0])
-
-    def layers(self, features: Features) -> list[Tensor]:
-        return [torch.from_numpy(x) for x in self.inner.layers(features["input_ids"].numpy())]
-
-
 def middle_layers(n_layers: int) -> tuple[int, int]:
     """First and last of the middle layers; 0 is the embedding of the tokens.
 
@@ -353,10 +357,12 @@ def middle_layers(n_layers: int) -> tuple[int, int]:
     return round(n_layers / 3), max(1, round(2 * n_layers / 3))
 
 
-def weighted_mean(tokens: Tensor, weights: Tensor) -> Tensor:
-    """Mean over the tokens of each text; ``tokens`` (n, length, d), ``weights`` (n, length)."""
-    total = weights.sum(dim=1, keepdim=True).clamp(min=1e-9)
-    return (tokens * weights[:, :, None]).sum(dim=1) / total
+def weighted_mean(tokens: Any, weights: Any) -> Any:
+    """Mean over the tokens of each text; ``tokens`` (n, length, d), ``weights`` (n, length).
+
+    Both are tensors, or arrays.
+    """
+    return (tokens * weights[:, :, None]).sum(1) / weights.sum(1)[:, None].clip(1e-9)
 
 
 class PooledEncoder(Encoder):
@@ -373,10 +379,7 @@ class PooledEncoder(Encoder):
 
     def __init__(self, inner: SentenceEncoder, weights: Floats) -> None:
         super().__init__()
-        self.inner = inner
-        self.weights: Tensor
-        device = next(inner.parameters()).device
-        self.register_buffer("weights", torch.from_numpy(weights).to(device))
+        self.inner, self.weights = inner, weights
         self.dim = inner.dim + 2 * inner.width
         self.eval()  # or the libraries would be loaded, only to switch dropout off
 
@@ -385,11 +388,23 @@ class PooledEncoder(Encoder):
 
     def forward(self, features: Features) -> Tensor:
         vectors, layers = self.inner.with_layers(features)
-        weights = self.weights[features["input_ids"]] * features["attention_mask"]
+        ids = features["input_ids"]
+        weights = torch.from_numpy(self.weights).to(ids.device)[ids] * features["attention_mask"]
         first, last = middle_layers(len(layers) - 1)
         middle = torch.stack([layers[i] for i in range(first, last + 1)]).mean(dim=0)
         parts = [vectors, weighted_mean(layers[-1], weights), weighted_mean(middle, weights)]
         return torch.cat(parts, dim=1)
+
+    def _vectors(self, items: Any, index: Ints, device: torch.device | None) -> Floats:
+        inner = self.inner
+        if not isinstance(inner._faster, Int8Bert):
+            return super()._vectors(items, index, device)
+        ids = items.of_one_length(index)
+        layers, weights = inner._faster.layers(ids), self.weights[ids]
+        first, last = middle_layers(len(layers) - 1)
+        middle = np.mean(layers[first : last + 1], axis=0)
+        means = [weighted_mean(layer, weights) for layer in (layers[-1], middle)]
+        return np.concatenate([inner.pooled(layers[-1]), *means], axis=1)
 
     @contextmanager
     def encoding(self) -> Iterator[None]:
@@ -401,7 +416,7 @@ class PooledEncoder(Encoder):
         if below is None:
             return None
         digest = hashlib.sha256(f"{FORMAT} {below}".encode())
-        digest.update(self.weights.cpu().numpy().tobytes())
+        digest.update(self.weights.tobytes())
         return digest.hexdigest()
 
     def save(self, folder: Path) -> None:
@@ -453,10 +468,12 @@ def _set_pooling(model: Any, pooling: str) -> None:
 
 def _places(model: Any) -> int:
     """How many tokens of a text the model has places for; without a table of them any number."""
+    if isinstance(model, LightBert):
+        return int(model.config["max_position_embeddings"])
     for name, table in model.named_parameters():
-        parts = name.replace("/", ".").split(".")
+        parts = name.split(".")
         if parts[-2:] == ["position_embeddings", "weight"]:
-            module = None if isinstance(model, LightBert) else model.get_submodule(name[:-7])
+            module = model.get_submodule(name[:-7])
             padding = getattr(module, "padding_idx", None)  # RoBERTa begins behind it
             return len(table) - (0 if padding is None else padding + 1)
     return sys.maxsize
@@ -505,7 +522,7 @@ def has_bfloat16() -> bool:
     return any(bool(getattr(torch.cpu, name, bool)()) for name in checks)
 
 
-def weights_digest(model: Any, state: Mapping[str, Tensor]) -> str:
+def weights_digest(model: Any, state: Mapping[str, Any]) -> str:
     """Digest of the modules of a model, their settings and their weights."""
     digest = hashlib.sha256()
     for module in model:
@@ -514,7 +531,9 @@ def weights_digest(model: Any, state: Mapping[str, Tensor]) -> str:
         digest.update(repr((type(module).__name__, sorted(config.items(), key=str))).encode())
         digest.update(b"" if inner is None else inner.to_json_string(use_diff=False).encode())
     for name, tensor in state.items():
-        whole = tensor.detach().cpu().contiguous()
-        digest.update(repr((name, whole.dtype, tuple(whole.shape))).encode())
-        digest.update(whole.view(-1).view(torch.uint8).numpy().tobytes())
+        kind = str(tensor.dtype).removeprefix("torch.")
+        digest.update(repr((name, kind, tuple(tensor.shape))).encode())
+        if isinstance(tensor, Tensor):
+            tensor = tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy()
+        digest.update(tensor.tobytes())
     return digest.hexdigest()

@@ -16,10 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
-
+from coterie._torch import F, Tensor, nn, torch
 from coterie.encoders.base import Encoder
 from coterie.errors import UsageError
 

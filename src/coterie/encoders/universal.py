@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import Tensor
 
 from coterie._files import atomic_path, sha256_file
 from coterie._random import some_rows
+from coterie._torch import F, Tensor, torch
 from coterie._trust import check_file
 from coterie._types import Bools, Features, Floats, Ints
 from coterie._validation import need

@@ -107,7 +107,7 @@ class ViewsEncoder(MixedEncoder):
             items.unread[rows] = unread_texts(self.inner, texts)
         if self.token_weights is None:
             assert isinstance(items.inner, RaggedTokens)
-            self.token_weights = token_weights(items.inner.flat.numpy(), self.inner.n_tokens)
+            self.token_weights = token_weights(items.inner.flat, self.inner.n_tokens)
         self.dim = self._dim()
         return items, rows
 

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from coterie._files import atomic_path, plain, written
 from coterie._ranks import is_first
+from coterie._torch import Tensor, nn, torch
 from coterie._trust import LARGE, check_file, damaged, parse_json
 from coterie._types import Ints
 from coterie.engine.history import Meter

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
 from coterie._progress import Progress
 from coterie._random import numpy_generator
+from coterie._torch import Tensor, torch
 from coterie._types import Features, Ints
 from coterie.encoders import Encoder, Items
 from coterie.encoders.base import RaggedTokens, to_device

@@ -15,9 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
-
+from coterie._torch import Tensor, torch
 from coterie.engine.data import Batch
 
 log = logging.getLogger(__name__)

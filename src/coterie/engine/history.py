@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from coterie._files import append, write_text
+from coterie._torch import Tensor
 from coterie.errors import TrainingError
 
 

@@ -13,11 +13,9 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-
 from coterie._progress import Progress
 from coterie._random import derive_seed, torch_seeded
+from coterie._torch import Tensor, nn, torch
 from coterie._types import Ints
 from coterie.encoders.base import Encoder, RaggedTokens
 from coterie.encoders.tuning import moving
@@ -42,7 +40,6 @@ from coterie.errors import TrainingError
 log = logging.getLogger(__name__)
 
 SMALLER = 0.1  # of the learning rates, after a loss that is not a number
-CPU = torch.device("cpu")
 WIDTHS = 8  # on a GPU, padded batches come in multiples of this many tokens: few shapes to record
 Work = Callable[..., Tensor]  # of one batch, or of its parts; gives the values of the loss terms
 
@@ -65,7 +62,9 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
     packs = tokens and {"packing", "one-pass"} <= set(run.optimizations)
     data = replace(
         data,
-        items=data.items.to(run.device if "device-tokens" in run.optimizations else CPU),
+        items=data.items.to(
+            run.device if "device-tokens" in run.optimizations else torch.device("cpu")
+        ),
         packed=packs and encoder.packs(run.device),
         step=WIDTHS if run.device.type == "cuda" else 1,
         one_pass="one-pass" in run.optimizations,

@@ -21,13 +21,11 @@ import zlib
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
-import torch.distributed as dist
-from torch import Tensor, nn
 
 from coterie import _ranks
 from coterie._progress import Progress
 from coterie._random import derive_seed
+from coterie._torch import Tensor, nn, torch
 from coterie._types import Features, Floats, Ints
 from coterie.encoders.base import Encoder, Items
 from coterie.errors import DataError, UsageError
@@ -49,20 +47,22 @@ def join(device: torch.device) -> torch.device:
                 "here; use --nproc-per-node with that number."
             )
         torch.cuda.set_device(device)
-    if not dist.is_initialized():
-        dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
-        atexit.register(dist.destroy_process_group)
+    if not torch.distributed.is_initialized():
+        backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
+        torch.distributed.init_process_group(backend)
+        atexit.register(torch.distributed.destroy_process_group)
     return device
 
 
 def size() -> int:
     """How many processes work together."""
+    dist = torch.distributed
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def rank() -> int:
     """Number of this process; 0 writes files."""
-    return dist.get_rank() if size() > 1 else 0
+    return torch.distributed.get_rank() if size() > 1 else 0
 
 
 def same(value: T) -> T:
@@ -70,14 +70,14 @@ def same(value: T) -> T:
     if size() == 1:
         return value
     held = [value]
-    dist.broadcast_object_list(held)
+    torch.distributed.broadcast_object_list(held)
     return held[0]
 
 
 def wait() -> None:
     """Go on when all processes have come here."""
     if size() > 1:
-        dist.barrier()
+        torch.distributed.barrier()
 
 
 def anyone(wish: bool) -> bool:
@@ -85,7 +85,7 @@ def anyone(wish: bool) -> bool:
     if size() == 1:
         return wish
     count = torch.tensor(int(wish))
-    dist.all_reduce(count)
+    torch.distributed.all_reduce(count)
     return bool(count)
 
 
@@ -94,7 +94,7 @@ def check_same(digest: str) -> None:
     if size() == 1:
         return
     digests: list[Any] = [None] * size()
-    dist.all_gather_object(digests, digest)
+    torch.distributed.all_gather_object(digests, digest)
     if len(set(digests)) > 1:
         raise DataError(
             "the processes of torchrun were given different texts or settings; all must fit the "
@@ -106,7 +106,7 @@ def align(net: nn.Module) -> None:
     """Give all processes the weights and buffers of the first."""
     if size() > 1:
         for tensor in net.state_dict().values():
-            dist.broadcast(tensor, 0)
+            torch.distributed.broadcast(tensor, 0)
 
 
 def average_gradients(net: nn.Module) -> None:
@@ -115,7 +115,7 @@ def average_gradients(net: nn.Module) -> None:
         return
     gradients = [p.grad for p in net.parameters() if p.grad is not None]
     flat = torch.cat([g.flatten() for g in gradients])
-    dist.all_reduce(flat)
+    torch.distributed.all_reduce(flat)
     flat /= size()
     for gradient, mean in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
         gradient.copy_(mean.view_as(gradient))
@@ -162,7 +162,7 @@ class _Gather(torch.autograd.Function):
         padded = share.new_zeros(max(counts), *share.shape[1:])  # all must be of one shape
         padded[: len(share)] = share
         parts = [torch.empty_like(padded) for _ in counts]
-        dist.all_gather(parts, padded)
+        torch.distributed.all_gather(parts, padded)
         return torch.cat([part[:n] for part, n in zip(parts, counts, strict=True)])
 
     @staticmethod
@@ -185,5 +185,5 @@ def encode_all(
     out[torch.from_numpy(mine)] = torch.from_numpy(
         encoder.encode(items, index[mine], progress=progress)
     )
-    dist.all_reduce(out)  # each row is zero but in one process
+    torch.distributed.all_reduce(out)  # each row is zero but in one process
     return np.asarray(out.numpy(), dtype=np.float32)

@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-import torch
-from torch import Tensor, nn
-
 from coterie._progress import Progress
+from coterie._torch import Tensor, nn, torch
 from coterie._types import Terms
 from coterie._validation import check_choice
 from coterie.encoders.tuning import moving

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from coterie._validation import check_choice, check_path, checked, did_you_mean
-from coterie.errors import UsageError
+from coterie.errors import MissingError, UsageError
 
 if TYPE_CHECKING:  # the classes of METHODS, for type checkers and editors
     from coterie.base import TextClusterer
@@ -61,9 +61,15 @@ class Recipe:
     @property
     def cls(self) -> type[TextClusterer]:
         """The class, imported now."""
-        found: type[TextClusterer] = getattr(
-            importlib.import_module(f"coterie.methods.{self.module}"), self.class_name
-        )
+        try:
+            module = importlib.import_module(f"coterie.methods.{self.module}")
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise MissingError(
+                f"{self.class_name} trains a network, which needs torch: pip install torch"
+            ) from error
+        found: type[TextClusterer] = getattr(module, self.class_name)
         return found
 
     @property
@@ -171,6 +177,7 @@ METHODS: dict[str, Recipe] = {
     "bow-kmeans": _two_step("word counts, then k-means", encoder="bow"),
     "sif-kmeans": _two_step("weighted means of word vectors, then k-means", encoder="sif"),
 }
+SAVED_BY = {"two-step": "kmeans"}  # a method for the name of a class that is none itself
 CLASSES = sorted({recipe.class_name for recipe in METHODS.values()})
 __all__ = [*CLASSES, "METHODS", "Recipe", "load", "make_method"]
 
@@ -201,6 +208,6 @@ def load(folder: str | Path) -> TextClusterer:
     path = check_path("folder", folder)
     if not (path / "config.json").exists() and (path / "model" / "config.json").exists():
         path /= "model"
-    classes = {recipe.cls.name: recipe.cls for recipe in METHODS.values()}
-    name = check_choice(f"the method of {folder}", method_of(path), classes)
-    return classes[name].load(path)
+    name = method_of(path)
+    method = check_choice(f"the method of {folder}", SAVED_BY.get(name, name), METHODS)
+    return METHODS[method].cls.load(path)

@@ -31,11 +31,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import torch
-from torch import nn
 
 from coterie._progress import make_progress
 from coterie._random import derive_seed, numpy_generator, some_rows
+from coterie._torch import nn, torch
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
 from coterie.base import WeightedClusterer, kmeans_assigner, metric_assigner

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-import torch
 
 from coterie._random import derive_seed
+from coterie._torch import torch
 from coterie._types import Floats, Ints
 from coterie._validation import (
     Bounds,
@@ -37,7 +37,6 @@ from coterie.consensus import force_k
 from coterie.encoders import Encoder, MixedEncoder
 from coterie.engine import steps_for
 from coterie.errors import UsageError
-from coterie.methods.baselines.autoencoders import IDEC
 from coterie.metrics import accuracy
 from coterie.neighbors import nearest_rows
 
@@ -304,6 +303,8 @@ class TwoStep(WeightedClusterer):
 
     def _idec(self, x: Floats, weights: Floats, seed: int) -> Ints:
         rows = np.repeat(np.arange(len(x)), weights.astype(np.int64))
+        from coterie.methods.baselines.autoencoders import IDEC
+
         steps = steps_for(IDEC_EPOCHS, len(rows), IDEC_BATCH)
         model = IDEC(
             self._k,
