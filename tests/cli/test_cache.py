@@ -32,16 +32,20 @@ def test_the_cache_is_shown_and_cleared(tmp_path: Path, monkeypatch, topics, tin
     assert "0.0 MB in 0 files" in run("cache", "size").stdout
 
 
-@pytest.mark.parametrize(("given", "seen"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
-def test_threads_wait_without_spinning_unless_told(given: str | None, seen: str) -> None:
-    environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
-    environment |= {} if given is None else {"OMP_WAIT_POLICY": given}
-    # A child of the command sees what OpenMP sees; torch must not have been there before.
+SPINNING = "OMP_WAIT_POLICY", "OPENBLAS_THREAD_TIMEOUT"
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"), [({}, "PASSIVE 4"), ({SPINNING[0]: "ACTIVE"}, "ACTIVE 4")]
+)
+def test_threads_wait_without_spinning_unless_told(given: dict[str, str], seen: str) -> None:
+    environment = {k: v for k, v in os.environ.items() if k not in SPINNING} | given
+    # A child of the command sees what libraries see; they must not have been there before.
     code = (
         "import subprocess, sys, coterie.cli\n"
         "a = sys.modules['coterie.cli.app']\n"
-        "assert 'torch' not in sys.modules\n"
-        "show = 'import os; print(os.environ[\"OMP_WAIT_POLICY\"])'\n"
+        "assert not {'torch', 'numpy'} & set(sys.modules)\n"
+        f"show = 'import os; print(*map(os.environ.get, {json.dumps(SPINNING)}))'\n"
         "a.app = lambda: subprocess.run([sys.executable, '-c', show], check=True)\n"
         "a.main()"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -17,6 +16,7 @@ from typer.core import TyperGroup
 from coterie._progress import say
 from coterie._validation import check_choice, whole_number
 from coterie.cli import options
+from coterie.cli.app import let_threads_sleep
 from coterie.cli.options import parse_value
 from coterie.cli.streams import open_streams
 from coterie.cli.talk import explain, orderly, show_json, show_table
@@ -548,7 +548,7 @@ app.add_typer(inspect, name="inspect")
 
 def main() -> None:
     """Run the program: a command, an experiment (a module of ``experiments``), or a suite."""
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as coterie does
+    let_threads_sleep()  # as coterie does; for commands in processes of their own
     open_streams()
     name = f"coterie_bench.experiments.{sys.argv[1].replace('-', '_')}" if sys.argv[1:] else ""
     try:

@@ -105,11 +105,20 @@ def start(
         logging.getLogger("coterie").setLevel(logging.INFO)
 
 
+def let_threads_sleep() -> None:
+    """Threads that wait for each other burn their core by default.
+
+    On a machine with other work they keep from it the very thread they wait for. OpenMP reads its
+    variable when torch is imported. OpenBLAS reads its own when NumPy is: 2 ** 4 turns of waiting
+    before a thread sleeps, in place of 2 ** 26, some hundredths of a second after each product.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+
+
 def main() -> None:
     """Run the program."""
-    # Threads that wait for each other burn their core by default, and on a machine with other work
-    # they keep from it the very thread they wait for. OpenMP reads this when torch is imported.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    let_threads_sleep()
     open_streams()
     try:
         app()
