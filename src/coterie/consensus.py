@@ -9,7 +9,7 @@ same for all texts; they were chosen on the development sets (``results/pages/ge
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -189,7 +189,7 @@ class Neighborhood:
 
     Attributes
     ----------
-    base : ndarray of shape (n, e)
+    unit : ndarray of shape (n, e)
         Unit rows in few directions.
     searched : ndarray of shape (n, d)
         The rows among which neighbours were searched.
@@ -197,12 +197,24 @@ class Neighborhood:
         The nearest rows of each, itself first.
     k : int
         How many others a row is smoothed with.
+    flatten : float
+        How much the directions with less variance are strengthened, see :func:`flattened`.
     """
 
-    base: Floats
+    unit: Floats
     searched: Floats
     near: Ints
     k: int
+    flatten: float = 0.0
+
+    @property
+    def base(self) -> Floats:
+        """The rows that are smoothed."""
+        return flattened(self.unit, self.flatten)
+
+    def suited(self, n_clusters: int) -> Neighborhood:
+        """The same rows for another number of clusters, with all directions as they are."""
+        return replace(self, k=n_neighbors(len(self.unit), n_clusters), flatten=0.0)
 
     def smoothed(self, *, weighted: bool = False) -> Floats:
         """The base, averaged over the graph of nearest neighbours.
@@ -231,7 +243,6 @@ def neighborhood(
     *,
     flatten: float = 0.0,
     device: torch.device | None = None,
-    near: Ints | None = None,
 ) -> Neighborhood:
     """Unit rows in 100 directions, and their neighbours, among many rows by 300 directions.
 
@@ -244,8 +255,6 @@ def neighborhood(
         How much the directions with less variance are strengthened, see :func:`flattened`.
     device : torch.device, optional
         Of the neighbour search.
-    near : ndarray of shape (n, 16), optional
-        The nearest rows of each, itself first, if they are known.
     """
     x = np.asarray(x, dtype=np.float32)
     searched = x
@@ -254,10 +263,9 @@ def neighborhood(
         few = x @ principal_directions(x, SEARCHED if many else DIRECTIONS).T
         x, searched = few[:, :DIRECTIONS], few if many else x
     k = n_neighbors(len(x), n_clusters)
-    if near is None:
-        on_device = torch.from_numpy(np.ascontiguousarray(searched)).to(device)
-        near = nearest_rows(on_device, max(k, COMPARED) + 1)
-    return Neighborhood(flattened(unit_rows(x), flatten), searched, near, k)
+    on_device = torch.from_numpy(np.ascontiguousarray(searched)).to(device)
+    near = nearest_rows(on_device, max(k, COMPARED) + 1)
+    return Neighborhood(unit_rows(x), searched, near, k, flatten)
 
 
 def flattened(x: Floats, exponent: float) -> Floats:

@@ -28,7 +28,7 @@ from coterie._validation import whole_number
 from coterie.blocks.graph import knn_smooth, modularity
 from coterie.blocks.linkage import MatrixSpace, chain
 from coterie.choose import find_levels
-from coterie.consensus import COMPARED, RESTART, ROUNDS, UNEQUAL, neighborhood
+from coterie.consensus import COMPARED, RESTART, ROUNDS, UNEQUAL, Neighborhood, neighborhood
 from coterie.description import Cluster, final_names, rename_clusters
 from coterie.errors import UsageError
 from coterie.hierarchy import Hierarchy
@@ -390,7 +390,7 @@ def grow(  # noqa: PLR0913 - what is known comes in several forms
     seed: int,
     numbers: Sequence[int] | None = None,
     first: int = 0,
-    near: Ints | None = None,
+    around: Neighborhood | None = None,
 ) -> Tree:
     """Merge the clusters of a fine clustering, two at a time, down to one.
 
@@ -408,9 +408,8 @@ def grow(  # noqa: PLR0913 - what is known comes in several forms
         Numbers of the clusters to keep, if none is finer than the medium level.
     first : int, default=0
         Numbers of other clusters begin here, at least.
-    near : ndarray of shape (n, 16), optional
-        The nearest texts of each, itself first, if they are known and there are no more than
-        10,000.
+    around : Neighborhood, optional
+        Of all texts, if it is known and there are no more than 10,000.
 
     Returns
     -------
@@ -420,7 +419,7 @@ def grow(  # noqa: PLR0913 - what is known comes in several forms
     k = int(labels.max()) + 1 if numbers is None else len(numbers)
     rows = some_rows(len(vectors), MERGED, seed, "tree")
     rows = np.union1d(rows, np.unique(labels, return_index=True)[1])  # some of every cluster
-    around = neighborhood(vectors[rows], medium, near=near)
+    around = neighborhood(vectors[rows], medium) if around is None else around.suited(medium)
     smoothed = knn_smooth(around.searched, around.near[:, : COMPARED + 1], ROUNDS, RESTART)
     means = cluster_means(smoothed, labels[rows], k)[0].astype(np.float32)
     sizes = np.maximum(np.bincount(labels, minlength=k), 1)

@@ -16,6 +16,7 @@ from coterie._validation import check_number
 from coterie.base.core import ClustererCore
 from coterie.base.edited import correct, finest_labels
 from coterie.blocks.assign import probabilities
+from coterie.consensus import Neighborhood
 from coterie.errors import DataError, UsageError
 from coterie.outliers import NeighborIndex, OutlierLimit, fit_neighbor_index, mark_outliers
 
@@ -68,7 +69,7 @@ class OutlierMixin(ClustererCore):
 
     outlier_limit_: OutlierLimit | None = None
     _neighbor_index: NeighborIndex | None = None
-    _near: Ints | None  # neighbours that the fit has searched; gone once scores have used them
+    _near: Neighborhood | None  # that the fit has searched; gone once scores have used it
 
     def outlier_scores(self, X: Any = None) -> Floats:
         """Outlier score of each text among those the model was fitted on, from 0 to 1.
@@ -154,7 +155,8 @@ class OutlierMixin(ClustererCore):
             labels = np.zeros(n, dtype=np.int64)
             labels[rows] = self.labels_[self.rows_ >= 0]
             counts = np.bincount(rows, minlength=n)
-            near = self.__dict__.pop("_near", None)  # where the fit has searched already
+            around = self.__dict__.pop("_near", None)  # where the fit has searched already
+            near = None if around is None else around.near
             self._neighbor_index = fit_neighbor_index(
                 self.distinct_vectors_, counts, labels, self.seed_, near
             )

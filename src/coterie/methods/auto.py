@@ -317,8 +317,8 @@ class Auto(WeightedClusterer):
         runs = (FINE_RUNS if self._even else RUNS)[self.effort]
         device = check_device(self.device)
         near = neighborhood(x, self._k, flatten=FLATTEN, device=device)
-        # Outlier scores need fewer, which are then not searched for again.
-        self._near = near.near if len(x) <= EXACT else None
+        # Outlier scores and the merge tree need no search of their own then.
+        self._near = near if len(x) <= EXACT else None
         smoothed = near.smoothed()
         progress = make_progress(self.verbose)
         progress.start("k-means runs", runs)

@@ -23,7 +23,7 @@ from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.base.edited import EditedAssigner, Merge, edited
 from coterie.clustering import Clustering, describe_rows, write, write_clusters
-from coterie.consensus import COMPARED, EXACT, TINY
+from coterie.consensus import EXACT, TINY, neighborhood
 from coterie.corpus import Chunk, Corpus, LargeTable, write_rows
 from coterie.corpus.corpus import combine
 from coterie.corpus.write import GrowingTable, record_path, table_rows
@@ -40,7 +40,7 @@ from coterie.exports import write_page
 from coterie.hierarchy import Hierarchy, build_hierarchy
 from coterie.methods.auto import Auto
 from coterie.metrics import cluster_means
-from coterie.neighbors import nearest_rows, top_k
+from coterie.neighbors import top_k
 from coterie.options import Options
 from coterie.report.folder import make_map, write_map
 from coterie.run_files import (
@@ -218,10 +218,10 @@ class Results:
             into = small_into(model.distinct_vectors_, places, sizes, medium)
             places = into[places]
         next_id = 0 if self.earlier is None else self.earlier.draft.next_id
-        x, near = model.distinct_vectors_, model.__dict__.get("_near")
-        if near is None and len(x) <= EXACT:  # then outlier scores need no search of their own
-            model._near = near = nearest_rows(x, COMPARED + 1)
-        tree = grow(x, places, medium, model.seed_, numbers, next_id, near)
+        x, around = model.distinct_vectors_, model.__dict__.get("_near")
+        if around is None and len(x) <= EXACT:  # then outlier scores need no search of their own
+            model._near = around = neighborhood(x, medium)
+        tree = grow(x, places, medium, model.seed_, numbers, next_id, around)
         if self.earlier is not None:
             self.earlier.draft.next_id = max(next_id, tree.highest + 1)
         if finer:
