@@ -66,9 +66,13 @@ asked = urllib.request.Request(
 Path("answer.json").write_bytes(urllib.request.urlopen(asked).read())
 server.should_exit = True
 thread.join()
-for method in ("auto", "sccl"):
+for call in (
+    lambda: coterie.cluster("tickets.csv"),
+    lambda: coterie.cluster("tickets.csv", method="sccl"),
+    lambda: coterie.open_run("run").update("tickets.csv"),
+):
     try:
-        coterie.cluster("tickets.csv", method=method)
+        call()
     except MissingError as error:
         print(error)
 assert "torch" not in sys.modules
@@ -139,9 +143,9 @@ def test_a_run_predicts_and_is_served_without_torch(folder: Path, run: Run) -> N
     assert (folder / "with.csv").read_bytes() == (folder / "without.csv").read_bytes()
     answers = json.loads((folder / "answer.json").read_bytes())["predictions"]
     assert [str(one["cluster"]) for one in answers] == [row["cluster"] for row in rows]
-    auto, sccl = done.stdout.splitlines()[-2:]
-    assert "`method='auto'`" in auto and "SCCL" in sccl
-    assert auto.endswith("pip install torch") and sccl.endswith("pip install torch")
+    said = done.stdout.splitlines()[-3:]
+    for line, what in zip(said, ("`method='auto'`", "SCCL", "update"), strict=True):
+        assert what in line and line.endswith("pip install torch")
 
 
 def test_the_readme_lists_what_is_needed_without_torch() -> None:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from coterie._torch import need_torch
 from coterie._trust import damaged
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_choice, checked
@@ -201,6 +202,7 @@ def update(  # noqa: PLR0913 - options of one command
             code="update.clusters_need_refit",
         )
     check_choice("id_column", id_column or "none", ["none"])
+    need_torch("an update, which searches for new clusters,")
     given = None if data is None else _read(data, reading)
     folder = Path(run)
     with opened(folder, version=version, to_write=not dry_run) as before:
