@@ -303,11 +303,8 @@ class RaggedTokens:
     @cached_property
     def _on_device(self) -> tuple[Tensor, Tensor | None]:
         """The tokens, and their words."""
-        flat, words = (
-            None if array is None else torch.from_numpy(array).to(self.device)
-            for array in (self.flat, self.words)
-        )
-        return flat, words
+        words = None if self.words is None else torch.from_numpy(self.words).to(self.device)
+        return torch.from_numpy(self.flat).to(self.device), words
 
     def batch(self, index: Ints, step: int = 1) -> Features:
         flat, words = self._on_device

@@ -286,7 +286,7 @@ class SentenceEncoder(Encoder):
 
     def _weights(self) -> Mapping[str, Any]:
         """Tensors by name; arrays without torch."""
-        return self.state_dict() if self.light is None else self.light.weights
+        return self.state_dict() if self.light is None else dict(self.light.weights.items())
 
     def _device(self) -> str:
         return str(next(self.parameters()).device.type) if INSTALLED else "cpu"

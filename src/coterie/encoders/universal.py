@@ -129,7 +129,7 @@ class UniversalEncoder(Encoder):
         settings = [*DIGESTS.values(), self.max_length, self.normalize]
         return hashlib.sha256(f"{self.kind} {settings}".encode()).hexdigest()
 
-    def _batches(self, lengths: Ints, device: torch.device) -> list[Ints]:
+    def _batches(self, lengths: Ints, device: torch.device | None) -> list[Ints]:
         """Texts of any length: there is no padding, and tokens that they share are read once."""
         assert self.tokens_per_batch is not None
         return batches_by_length(lengths, self.tokens_per_batch)
