@@ -91,16 +91,21 @@ def test_no_vectors_are_searched_twice(
 ) -> None:
     distinct = [f"{text} {i}" for i, text in enumerate(topics[0])]
     found: list[tuple[bytes, str]] = []
-    real = neighbors.similarity_blocks
 
-    def search(x, rows=None, **more):
-        if rows is None or len(rows) == len(x) == len(distinct):
-            caller = next(f.name for f in reversed(traceback.extract_stack()) if f.name in PLACES)
-            found.append((np.asarray(x).tobytes(), caller))
-        return real(x, rows, **more)
+    def watch(module, name: str) -> None:
+        real = getattr(module, name)
 
-    for module in (neighbors, outliers):
-        monkeypatch.setattr(module, "similarity_blocks", search)
+        def search(x, rows=None, **more):
+            if rows is None or len(rows) == len(x) == len(distinct):
+                stack = reversed(traceback.extract_stack())
+                caller = next(f.name for f in stack if f.name in PLACES)
+                found.append((np.asarray(x).tobytes(), caller))
+            return real(x, rows, **more)
+
+        monkeypatch.setattr(module, name, search)
+
+    watch(neighbors, "similarity_blocks")
+    watch(outliers, "squared_distances")
     run = coterie.cluster(distinct * 2, encoder=str(tiny_encoder), **options)
     assert "outlier_score" in run.table.column_names
     # Where the fit has searched, outlier scores have no search of their own. The number of

@@ -233,7 +233,8 @@ def make(entry: Entry, data: Data, seed: int, options: Options) -> TextClusterer
     if isinstance(parameters.get("encoder"), dict):
         parameters["encoder"] = BagOfWords(**parameters["encoder"])
     parameters |= {"random_state": seed, "device": options.device, "verbose": options.verbose}
-    model: TextClusterer = make_method(entry.method, data.n_clusters, entry.preset, **parameters)
+    k = parameters.pop("n_clusters", data.n_clusters)
+    model: TextClusterer = make_method(entry.method, k, entry.preset, **parameters)
     return model
 
 

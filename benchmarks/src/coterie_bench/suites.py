@@ -252,7 +252,7 @@ def check_entries(suite: Suite, where: str) -> None:
         recipe = METHODS[check_choice(f"{at}: method", entry.method, METHODS)]
         if entry.preset is not None:
             check_choice(f"{at}: preset", entry.preset, recipe.cls.presets)
-        by_suite = ("n_clusters", "random_state", "device", "verbose")
+        by_suite = ("random_state", "device", "verbose")
         known = [f.name for f in dataclasses.fields(recipe.cls) if f.name not in by_suite]
         for name in (*entry.by_dataset, *entry.datasets):
             check_choice(f"{at}: each data set", name, suite.datasets)
