@@ -17,6 +17,7 @@ import statistics
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def cases(options: Namespace) -> list[lines.Row]:
 
 def measure(key: lines.Row, options: Namespace) -> list[lines.Row]:
     """A line for each way."""
-    texts, truth = read(key["dataset"], options.texts)
+    texts, truth = read(key["dataset"], options.texts, options.data)
     with no_cache():
         return compare(make_ways(options.static), texts, truth, options.rounds)
 
@@ -70,9 +71,9 @@ def _coterie(encoder: Any) -> Way:
     return go
 
 
-def read(name: str, n: int) -> tuple[list[str], list[Any]]:
+def read(name: str, n: int, folder: Path | None) -> tuple[list[str], list[Any]]:
     """At most ``n`` texts, drawn at random, and their true labels."""
-    corpus = sample() if name == "sample" else load_dataset(name)
+    corpus = sample() if name == "sample" else load_dataset(name, folder)
     labels = corpus.table["theme"].to_pylist() if name == "sample" else list(corpus.labels)
     kept = [(t, y) for t, y in zip(corpus.texts, labels, strict=True) if t and y is not None]
     picks = np.random.default_rng(0).permutation(len(kept))[:n]
