@@ -39,7 +39,8 @@ TOPICS = {
 # Of "make test-all", beside what is marked "full" or looks at a page in a browser.
 FULL = (
     "benchmarks/", "tests/docs/", "tests/torture/", "tests/encoders/test_fused.py",
-    "tests/engine/test_parallel.py", "tests/serve/", "tests/test_docs.py",
+    "tests/encoders/test_universal.py", "tests/engine/test_parallel.py",
+    "tests/methods/test_tune.py", "tests/serve/", "tests/test_docs.py",
     "tests/test_examples_folder.py",
 )  # fmt: skip
 

@@ -126,7 +126,8 @@ def test_suites_name_known_things() -> None:
     for suite in SUITES.values():
         assert set(suite.datasets) <= {*CARDS, "sample", "bbc-sentences"}
         for entry in suite.entries:
-            METHODS[entry.method].make(3, entry.preset, **entry.parameters)
+            parameters = {"n_clusters": 3, **entry.parameters}
+            METHODS[entry.method].make(preset=entry.preset, **parameters)
 
 
 def test_missing_data_say_what_to_do(tmp_path: Path) -> None:

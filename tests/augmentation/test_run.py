@@ -57,6 +57,7 @@ def test_another_seed_or_view_gives_other_wordings(kind: str) -> None:
     assert one == same and len({tuple(one), tuple(other), tuple(second)}) == 3
 
 
+@pytest.mark.full
 def test_another_process_gives_the_same(warm_python: list[str]) -> None:
     texts = ["where is my parcel", "I want my money back"]
     code = f"import coterie; print(list(coterie.augment({texts!r}, 'deletion+charswap', seed=5)))"

@@ -245,6 +245,7 @@ def test_harmed_folders_are_refused(name: str, whole: Path, monkeypatch) -> None
     assert not (whole.parent / "ran").exists()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "harm", [make_pipe, partial(index_weights, name="w.safetensors", plant=os.mkfifo)]
 )

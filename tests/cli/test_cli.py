@@ -45,6 +45,7 @@ def test_help_and_lists_import_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.full
 def test_the_function_imports_nothing_heavy_before_it_is_used() -> None:
     code = (
         "import sys; from coterie import cluster; assert 'encoder' in cluster.__doc__\n"

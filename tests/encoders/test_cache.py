@@ -149,6 +149,7 @@ def test_two_processes_at_once(folder, worked, tiny_encoder, topics, tmp_path) -
     assert not list(folder.rglob("*.tmp"))
 
 
+@pytest.mark.full
 def test_a_killed_process_loses_seconds_of_work(folder, worked, tiny_encoder, topics) -> None:
     code = (
         "import os, sys; from coterie.encoders import base, load_encoder\n"

@@ -153,6 +153,7 @@ def test_a_figure_of_the_user_is_drawn_into(run: coterie.Run) -> None:
     assert left.patches and right.collections
 
 
+@pytest.mark.full
 def test_the_command_writes_a_figure(run: coterie.Run, tmp_path: Path) -> None:
     begins = {"pdf": b"%PDF", "svg": b"<?xml", "png": b"\x89PNG"}
     for kind, figure in zip(begins, ("map", "tree", "over-time"), strict=True):
@@ -197,12 +198,14 @@ def in_a_process(run: coterie.Run, how: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.full
 def test_without_matplotlib_or_pandas_the_extra_is_named(run: coterie.Run) -> None:
     *figures, frame = in_a_process(run, "blocked")
     assert len(figures) == 4 and all("pip install 'coterie[plots]'" in said for said in figures)
     assert "pip install 'coterie[pandas]'" in frame
 
 
+@pytest.mark.full
 def test_matplotlib_is_imported_when_used_and_pyplot_never(run: coterie.Run) -> None:
     *figures, frame = in_a_process(run, "free")
     assert len(set(figures)) == 1 and frame == "DataFrame"

@@ -467,6 +467,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return coterie.cluster(file, folder=file.parent / "run", **options).folder
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("level", ["broad", "medium", "fine"])
 def test_new_clusters_are_in_the_merge_tree(
     level: str, grown: Path, tmp_path: Path, boats: Path, same: Path

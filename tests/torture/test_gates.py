@@ -361,7 +361,7 @@ SPARSE = {  # which verb reads it, and what that may take
     "model/config.json": ("predict", 50),
     "model/encoder/encoder.json": ("predict", 50),
     "model/outliers.safetensors": ("predict", 50),
-    "assignments.csv": ("export", 150),  # a table without lines
+    "assignments.csv": ("export", 250),  # a table without lines
 }
 
 

@@ -268,7 +268,8 @@ def check_entries(suite: Suite, where: str) -> None:
             for key in parameters:
                 check_choice(f"{at}: parameters: each", key, known)
             try:  # values, too, are judged before the first run
-                recipe.make(2, entry.preset, **parameters)._check_parameters()
+                k = parameters.pop("n_clusters", 2)
+                recipe.make(k, entry.preset, **parameters)._check_parameters()
             except UsageError as error:
                 raise UsageError(f"{at}: {error}") from error
 

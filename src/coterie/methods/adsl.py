@@ -637,9 +637,10 @@ class ADSL(TextClusterer):
     ``decay``, ``refresh_epochs``, and ``ae_lr`` for titles ("paper-long": for long documents). It
     gives no epochs, linkage, dropout or length; these are ours. ``ae_steps`` was set on
     StackOverflow, where the clusters agree most with neighbours by TF-IDF.
-    Deviations, undone by the preset "paper" and found on StackOverflow, so that its score with the
-    default is optimistic: codes of unit length, since their length tells how many known words a
-    text has; labels divided by their sum: Eq. (5) makes them nearly flat.
+    Deviations, undone by the preset "paper", found on StackOverflow, so that its score with the
+    default is optimistic, and confirmed on development sets: codes of unit length, since their
+    length tells how many known words a text has; labels divided by their sum: Eq. (5) makes them
+    nearly flat.
     Kept by the preset: labels are normalised when they are refreshed, not in every epoch; the
     first layer sees the word vectors, which Eq. (6) leaves out; weights take a plain gradient
     step after each epoch over whole clusters, not one of Adam on a batch; word vectors are learned

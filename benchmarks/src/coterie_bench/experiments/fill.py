@@ -13,6 +13,7 @@ from pathlib import Path
 from coterie_bench import ROOT
 from coterie_bench.beside import details, overview
 from coterie_bench.experiments import (
+    adsl_settings,
     bertopic,
     command,
     curve,
@@ -41,6 +42,7 @@ from coterie_bench.tables import read_folder
 
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
 TABLES: dict[str, Callable[[list[Row]], str]] = {
+    "adsl-settings": adsl_settings.table,
     "bertopic": bertopic.summary,
     "bertopic:sets": bertopic.sets,
     "command": command.table,
