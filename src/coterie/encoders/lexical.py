@@ -55,7 +55,7 @@ class VectorEncoder(Encoder):
     def __init__(self, *, dropout: float = 0.1) -> None:
         super().__init__()
         self.dim = 0
-        self.share = dropout
+        self.dropout_rate = dropout
         self.map: nn.Linear | None = None
 
     def prepare(self, texts: Any) -> tuple[Rows, Ints]:
@@ -74,7 +74,7 @@ class VectorEncoder(Encoder):
         return super()._vectors(items, index, device)
 
     def make_trainable(self) -> None:
-        self.dropout = nn.Dropout(self.share)
+        self.dropout = nn.Dropout(self.dropout_rate)
         self.map = nn.Linear(self.dim, self.dim, bias=False)
         nn.init.eye_(self.map.weight)
 
