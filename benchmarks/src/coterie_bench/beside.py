@@ -109,7 +109,8 @@ def load_reported() -> tuple[Reported, ...]:
 
 BETTER, WORSE = "▲", "▼"
 FULL = {"SCCL", "AECL", "DECCRL", "ClusterBERT", "NN+ADSL"}  # the whole systems among ablations
-PARTIAL = {e.label for name in ("ablations", "sensitivity") for e in SUITES[name].entries} - FULL
+PARTS = ("ablations", "sensitivity", "aecl-sweeps", "sccl-losses", "cluster-bert-grid")
+PARTIAL = {e.label for name in PARTS for e in SUITES[name].entries} - FULL
 PARTIAL |= {e.label for e in SUITES["aecl-printed"].entries[1:-1]}  # between the two presets
 PARTIAL |= {e.label for e in SUITES["aecl-released"].entries[1:]}
 PARTIAL |= {

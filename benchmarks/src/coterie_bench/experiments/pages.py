@@ -325,9 +325,8 @@ def short_part(rows: Sequence[Row]) -> str:
         "brackets; 5, 2‡: in two of the five runs the guard returned the clusters from before "
         "training instead; *K found*: the number of clusters that was found instead of given is in "
         f"brackets. Bold: above everything that the five papers print without doubt. {_doubtful()}"
-        f"† was chosen with labels. {EASY} Empty cells were not run, or not in the present form "
-        "of the method. SCCL has 3,000 steps at rates of 1e-5 and 1e-3 with the released settings, "
-        "which other systems are to be compared with; the column of 1,000 steps at half these "
-        "rates is under-trained. "
+        f"† was chosen with labels. {EASY} SCCL has 3,000 steps at rates of 1e-5 and 1e-3 with the "
+        "released settings, which other systems are to be compared with; the column of 1,000 steps "
+        "at half these rates is under-trained on these sets. "
     )
     return f"{markdown(header, body)}\n{_means(by, bare)}{how}{about(used)}\n"
