@@ -11,8 +11,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from coterie.encoders import VectorEncoder
+from coterie._progress import Progress
+from coterie.encoders import VectorEncoder, load_encoder
 from coterie.engine import Batch, Checkpoint, History, Stage, TrainingData, steps_for, train
+from coterie.engine import data as data_module
 from coterie.engine.data import Batches
 from coterie.errors import UsageError
 from said import raises
@@ -74,10 +76,21 @@ def test_setup_runs_once_with_all_vectors_before_the_first_step() -> None:
 def test_vectors_are_given_for_all_texts_though_encoded_once() -> None:
     encoder = VectorEncoder()
     items, rows = encoder.prepare(np.array([[1.0], [2.0], [1.0]]))
-    from coterie._progress import Progress
-
     vectors = TrainingData(items, rows[None]).vectors(encoder, CPU, Progress())
     assert vectors.ravel().tolist() == [1, 2, 1]
+
+
+def test_packed_texts_have_the_vectors_that_they_have_alone(
+    tiny_encoder: Path, topics, monkeypatch
+) -> None:
+    encoder = load_encoder(str(tiny_encoder)).train()
+    items, rows = encoder.prepare([*topics[0], *topics[0][:9]])
+    plain = TrainingData(items, rows[None]).vectors(encoder, CPU, Progress())
+    encoder.compute_dtype = torch.float32
+    monkeypatch.setattr(data_module, "TOKENS", 200)  # so that there are several passes
+    packed = TrainingData(items, rows[None], packed=True).vectors(encoder, CPU, Progress())
+    torch.testing.assert_close(packed, plain, atol=1e-5, rtol=1e-5)
+    assert encoder.training and not packed.requires_grad
 
 
 def test_refresh_runs_every_n_steps_with_current_vectors() -> None:

@@ -16,7 +16,6 @@ from coterie.methods.rstc import (
     HeadAssigner,
     RSTCNet,
     adaptive_plan,
-    column_sums,
     contrast_term,
     label_term,
     transport_labels,
@@ -50,32 +49,10 @@ def objective(plan: Tensor, log_p: Tensor, eps1: float, eps2: float) -> Tensor:
     return -(plan * log_p).sum() + smooth + eps2 * (-b.log() - (1 - b).log()).sum()
 
 
-@pytest.mark.parametrize("ratio", [1e-4, 0.1, 1.0, 100.0])
-@pytest.mark.parametrize("size", [0.1, 3.0, 40.0])
-def test_column_sums_solve_their_equations(ratio: float, size: float) -> None:
-    log_c = size * torch.randn(9, generator=torch.Generator().manual_seed(3), dtype=torch.double)
-    b, t = column_sums(log_c, ratio)
-    assert b.sum().item() == pytest.approx(1, abs=1e-12) and (b > 0).all()
-    # One price h for all clusters: log b_j + ratio (1 / (1 - b_j) - 1 / b_j) - log c_j
-    h = b.log() + ratio * (1 / (1 - b) - 1 / b) - log_c
-    torch.testing.assert_close(h, h.mean().expand(9), atol=1e-6 * (1 + size), rtol=0)
-    again, _ = column_sums(log_c, ratio, t)
-    torch.testing.assert_close(again, b)
-
-
-def test_column_sums_at_both_ends() -> None:
-    log_c = torch.tensor([1.0, 2.0, 5.0], dtype=torch.double).log()
-    torch.testing.assert_close(column_sums(log_c, 0.0)[0], log_c.exp() / 8)  # free
-    torch.testing.assert_close(  # even
-        column_sums(log_c, 1e6)[0], torch.full((3,), 1 / 3).double(), atol=1e-5, rtol=0
-    )
-    assert column_sums(log_c[:1], 0.5)[0].item() == 1
-
-
 @pytest.mark.parametrize(("eps1", "eps2"), [(0.1, 0.1), (0.5, 0.01), (0.1, 0.003)])
 def test_the_adaptive_plan_is_the_minimum(eps1: float, eps2: float) -> None:
     log_p = some_log_p(6, 3, 2.0)
-    plan = adaptive_plan(log_p, eps1, eps2, rounds=5000, tol=1e-12)[0].exp()
+    plan = adaptive_plan(log_p, eps1, eps2, tol=1e-12)[0].exp()
 
     def value(x: np.ndarray) -> tuple[float, np.ndarray]:
         z = torch.tensor(x, requires_grad=True)
@@ -89,12 +66,30 @@ def test_the_adaptive_plan_is_the_minimum(eps1: float, eps2: float) -> None:
     torch.testing.assert_close(plan, wanted, atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("eps2", [1e-6, 0.01, 1.0])
-def test_the_adaptive_plan_has_its_marginals(eps2: float) -> None:
-    plan, b = adaptive_plan(some_log_p(40, 6, 4.0), 0.1, eps2)
-    torch.testing.assert_close(plan.exp().sum(dim=1), torch.full((40,), 1 / 40).double())
-    torch.testing.assert_close(plan.exp().sum(dim=0), b, atol=2e-6, rtol=0)
+@pytest.mark.parametrize("eps2", [0.0, 1e-6, 0.01, 1.0, 100.0])
+@pytest.mark.parametrize("size", [0.1, 4.0, 40.0])
+def test_the_adaptive_plan_solves_its_equations(eps2: float, size: float) -> None:
+    log_p = some_log_p(40, 6, size)
+    log_plan, b = adaptive_plan(log_p, 0.1, eps2)
+    torch.testing.assert_close(log_plan.exp().sum(dim=1), torch.full((40,), 1 / 40).double())
+    torch.testing.assert_close(log_plan.exp().sum(dim=0), b, atol=2e-6, rtol=0)
     assert b.sum().item() == pytest.approx(1)
+    # One price for each text, whatever the cluster: eps1 log pi - log p + eps2 / (1 - b) - eps2 / b
+    price = 0.1 * log_plan - log_p + eps2 * (1 / (1 - b) - 1 / b)
+    price -= price[:, :1].clone()
+    assert price.abs().max() <= 1e-4 * (1 + eps2) * (1 + size)
+
+
+def test_two_texts_that_are_alike_take_the_free_sums_and_one_cluster_takes_all() -> None:
+    log_p = torch.tensor([[0.2, 0.8], [0.2, 0.8]]).log()
+    torch.testing.assert_close(  # eps1 = 1, no barrier: the probabilities themselves
+        adaptive_plan(log_p, 1.0, 0.0)[1], torch.tensor([0.2, 0.8]).double()
+    )
+    # Half the smoothness squares the odds: 1 to 16.
+    torch.testing.assert_close(
+        adaptive_plan(log_p, 0.5, 0.0)[1], torch.tensor([1.0, 16.0]).double() / 17
+    )
+    assert adaptive_plan(log_p[:, :1], 0.1, 0.5)[1].item() == pytest.approx(1)
 
 
 def test_a_strong_barrier_makes_clusters_even_and_a_weak_one_follows_the_texts() -> None:
@@ -105,6 +100,7 @@ def test_a_strong_barrier_makes_clusters_even_and_a_weak_one_follows_the_texts()
     assert free[0] == pytest.approx(0.9, abs=0.01)
     fixed = loop_sinkhorn(-log_p, [0.1] * 10, [0.5, 0.5], 0.1, 300).double()
     torch.testing.assert_close(adaptive_plan(log_p, 0.1, 1e4)[0].exp(), fixed, atol=1e-4, rtol=0)
+    torch.testing.assert_close(adaptive_plan(log_p, 0.1, 1e30)[0].exp(), fixed, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("eps1", [1e-2, 1e-4, 1e-8])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from coterie._progress import Progress
 from coterie._random import numpy_generator
 from coterie._torch import Tensor, torch
@@ -11,6 +13,8 @@ from coterie._types import Features, Ints
 from coterie.encoders import Encoder, Items
 from coterie.encoders.base import RaggedTokens, to_device
 from coterie.engine import parallel
+
+TOKENS = 65_536  # of packed texts that are encoded at once between steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +99,23 @@ class TrainingData:
 
     def vectors(self, encoder: Encoder, device: torch.device, progress: Progress) -> Tensor:
         """Vectors of all original texts, shape (n, d); each distinct one is encoded once."""
-        distinct = torch.from_numpy(self.views[0]).unique().numpy()
-        encoded = torch.from_numpy(
-            parallel.encode_all(encoder, self.items, distinct, progress=progress)
-        )
-        place = torch.zeros(int(distinct.max()) + 1, dtype=torch.long)
-        place[torch.from_numpy(distinct)] = torch.arange(len(distinct))
-        return encoded[place[torch.from_numpy(self.views[0])]].to(device)
+        distinct, rows = np.unique(self.views[0], return_inverse=True)
+        if self.packed and isinstance(self.items, RaggedTokens):
+            return _packed_vectors(encoder, self.items, distinct)[to_device(rows, device)]
+        encoded = parallel.encode_all(encoder, self.items, distinct, progress=progress)
+        return torch.from_numpy(encoded[rows]).to(device)
+
+
+@torch.no_grad()
+def _packed_vectors(encoder: Encoder, items: RaggedTokens, index: Ints) -> Tensor:
+    """Vectors on the device, in the precision of training and by its kernels, without dropout."""
+    training = encoder.training
+    encoder.eval()
+    parts = np.array_split(index, -(-int(items.lengths[index].sum()) // TOKENS))
+    try:
+        return torch.cat([encoder(items.packed_batch(part)) for part in parts])
+    finally:
+        encoder.train(training)
 
 
 class Batches:

@@ -9,9 +9,8 @@ of each text are contrasted. The objective over a batch of texts with views 1 an
 
 The plan ``pi`` of shape (n, k) has rows that sum to ``1 / n`` and column sums ``b``; ``p`` are the
 probabilities of the head. The last term keeps clusters from running empty without making them even.
-For given scalings of the rows the best ``b`` solves one equation per cluster and one for their sum.
-With ``b = sigmoid(t)`` the slope of the barrier is ``2 eps2 sinh(t)``: nothing is divided by a
-difference that may be zero, and no power is taken of what may be large.
+With ``b = sigmoid(t)`` its slope is ``2 eps2 sinh(t)``: nothing is divided by a difference that may
+be zero, and no power is taken of what may be large.
 
 Reading order: network, losses, transport, assigner, estimator. Deviations are in the notes of
 :class:`RSTC`.
@@ -20,6 +19,7 @@ Reading order: network, losses, transport, assigner, estimator. Deviations are i
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -46,8 +46,8 @@ from coterie.blocks.shares import by_skew, estimate_shares
 from coterie.encoders import Encoder
 from coterie.engine import Batch, Stage, usual_steps
 
-NEWTON = 60  # most steps for the column sums; from the solution before a handful is enough
-LONGEST = 1.0  # step of t
+SHORTEST = 1e-6  # share of a Newton step
+EVEN = 1e8  # eps2 / eps1 that makes columns even to the last digits; more would drown the rest
 BARRIERS = 0.1, 0.01, 0.001  # weights by the skew of the clusters: uneven ones want less
 log = logging.getLogger(__name__)
 
@@ -104,60 +104,15 @@ def label_term(net: Any, e: Sequence[Tensor], labels: Tensor) -> Tensor:
     return F.nll_loss(net.head(e[-2]), labels) + F.nll_loss(net.head(e[-1]), labels)
 
 
-def column_sums(log_c: Tensor, ratio: float, t: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Column sums of the plan for given scalings of its rows.
-
-    They minimise ``sum_j b_j (log b_j - log c_j) + ratio (-log b_j - log(1 - b_j))`` over the
-    ``b`` that sum to one: with ``b = sigmoid(t)``, by Newton's method on
-    ``log sigmoid(t_j) + 2 ratio sinh(t_j) - log c_j = h`` for all ``j`` at once.
-
-    Parameters
-    ----------
-    log_c : Tensor of shape (k,)
-        Log of the column sums before columns are scaled.
-    ratio : float
-        ``eps2 / eps1``; 0 leaves the columns free, a large one makes them even.
-    t : Tensor of shape (k,), optional
-        Where to begin.
-
-    Returns
-    -------
-    b, t : Tensor of shape (k,)
-        ``b`` sums to one.
-    """
-    k = len(log_c)
-    if k == 1 or ratio == 0:
-        return log_c.softmax(dim=0), torch.zeros_like(log_c)
-    if t is None:
-        t = torch.full_like(log_c, -torch.log(torch.tensor(k - 1.0)).item())
-    log_c = log_c - log_c.logsumexp(dim=0)
-    h = (_slope(t, ratio) - log_c).mean()
-    for _ in range(NEWTON):
-        b = torch.sigmoid(t)
-        rest = _slope(t, ratio) - log_c - h
-        steep = (1 - b) + 2 * ratio * torch.cosh(t)
-        weight = b * (1 - b) / steep
-        lift = (1 - b.sum() + (weight * rest).sum()) / weight.sum()
-        step = (lift - rest) / steep
-        longest = step.abs().max()
-        t, h = t + step * (LONGEST / longest.clamp(min=LONGEST)), h + lift
-        if longest < 1e-10:
-            break
-    b = torch.sigmoid(t)
-    return b / b.sum(), t
-
-
-def _slope(t: Tensor, ratio: float) -> Tensor:
-    return torch.nn.functional.logsigmoid(t) + 2 * ratio * torch.sinh(t)
-
-
 def adaptive_plan(
-    log_p: Tensor, eps1: float, eps2: float, *, rounds: int = 1000, tol: float = 1e-6
+    log_p: Tensor, eps1: float, eps2: float, *, rounds: int = 100, tol: float = 1e-6
 ) -> tuple[Tensor, Tensor]:
     """Log of the plan whose column sums are found along with it.
 
-    Columns and rows are scaled in turn, each to the optimum for the other, so every round comes
-    nearer to the one solution.
+    Given prices ``v`` of the clusters, the best plan is ``softmax(log_p / eps1 + v) / n`` by rows,
+    and the barrier wants column sums ``b`` with ``v = -2 (eps2 / eps1) sinh(t)``,
+    ``b = sigmoid(t)``. At the solution both have the same column sums. Their difference is the
+    gradient of a convex function of the prices, which Newton's method minimises.
 
     Parameters
     ----------
@@ -166,11 +121,12 @@ def adaptive_plan(
     eps1 : float
         Smoothness of the plan: small is near to hard labels.
     eps2 : float
-        Weight of the barrier against empty clusters.
-    rounds : int, default=1000
-        Most rounds.
+        Weight of the barrier against empty clusters; 0 leaves the columns free, a large one makes
+        them even.
+    rounds : int, default=100
+        Most steps; a handful is enough, unless ``eps1`` is tiny.
     tol : float, default=1e-6
-        Stop when the column sums have settled to this, in sum.
+        Stop when column sums and wanted sums differ by less, in sum.
 
     Returns
     -------
@@ -179,26 +135,37 @@ def adaptive_plan(
     b : Tensor of shape (k,)
         Column sums.
     """
-    log_k = log_p.double() / eps1
     # A probability that has come down to zero costs much, not infinitely much.
-    log_k = log_k.clamp(min=-1e6)
+    log_k = (log_p.double() / eps1).clamp(min=-1e6)
     n, k = log_k.shape
-    log_a = -torch.log(torch.tensor(float(n), dtype=torch.float64)).item()
-    log_u = torch.full_like(log_k[:, 0], log_a) - log_k.logsumexp(dim=1)
-    t = None
-    b = torch.full_like(log_k[0], 1 / k)
-    log_v = torch.zeros_like(b)
-    for number in range(rounds):
-        log_c = (log_k + log_u[:, None]).logsumexp(dim=0)
-        before = b
-        b, t = column_sums(log_c, eps2 / eps1, t)
-        log_v = b.log() - log_c
-        log_u = log_a - (log_k + log_v[None, :]).logsumexp(dim=1)
-        if number % 10 == 9 and float((b - before).abs().sum()) < 0.1 * tol:
-            plan = log_u[:, None] + log_k + log_v[None, :]
-            if float((plan.logsumexp(dim=0).exp() - b).abs().sum()) < tol:
-                break
-    return log_u[:, None] + log_k + log_v[None, :], b
+    if k == 1 or eps2 == 0:
+        free = log_k.log_softmax(dim=1)
+        return free - math.log(n), free.exp().mean(dim=0)
+    ratio = min(eps2 / eps1, EVEN)
+
+    def look(v: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Log plan, wanted sums and their slope in ``v``, gradient."""
+        rows = (log_k + v).log_softmax(dim=1)
+        t = torch.asinh(-v / (2 * ratio))
+        b = torch.sigmoid(t)
+        return rows, b, b * (1 - b) / (2 * ratio * torch.cosh(t)), rows.exp().mean(dim=0) - b
+
+    v = log_k.new_full((k,), 2 * ratio * math.sinh(math.log(k - 1)))  # even
+    rows, b, slope, gradient = look(v)
+    for _ in range(rounds):
+        if float(gradient.abs().sum()) < tol:
+            break
+        p = rows.exp()
+        curvature = torch.diag(p.mean(dim=0) + slope) - p.T @ p / n
+        step = torch.linalg.solve(curvature, -gradient)
+        fall, size = gradient @ step, 1.0
+        while True:
+            rows, b, slope, gradient = look(v + size * step)
+            if float(gradient @ step / -fall) <= 0.5 or size < SHORTEST:
+                break  # not far beyond the lowest point along the step
+            size /= 2
+        v = v + size * step
+    return rows - math.log(n), b
 
 
 def transport_labels(net: Any, vectors: Tensor, eps1: float, eps2: float) -> None:
