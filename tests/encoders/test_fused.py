@@ -197,33 +197,46 @@ def some_slots(rows: int, width: int, device: torch.device) -> Tensor:
     return slots.to(device)
 
 
-def plain_attention(qkv: Tensor, slots: Tensor, heads: int, factor: Tensor | None = None) -> Tensor:
+def plain_attention(
+    qkv: Tensor, slots: Tensor, heads: int, factor: Tensor | None = None, causal: bool = False
+) -> Tensor:
     """Softmax over the tokens of the same text, times ``factor`` (rows, heads, width, width)."""
     rows, width = slots.shape
     q, k, v = (t.view(rows, width, heads, -1).transpose(1, 2) for t in qkv.chunk(3, dim=1))
     scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[3])
     apart = slots[:, None, :, None] != slots[:, None, None, :]
+    if causal:
+        apart = apart | torch.ones(width, width, dtype=torch.bool, device=slots.device).triu(1)
     shares = scores.masked_fill(apart, float("-inf")).softmax(dim=3)
     shares = shares if factor is None else shares * factor
     return (shares @ v).transpose(1, 2).reshape(rows * width, -1)
 
 
 @pytest.mark.parametrize(
-    ("rows", "width", "heads", "size"),
-    [(2, 128, 2, 32), (4, 32, 2, 32), (3, 16, 3, 11), (1, 64, 1, 64)],
-)
+    ("rows", "width", "heads", "size", "causal"),
+    [
+        (2, 128, 2, 32, False), (4, 32, 2, 32, False), (4, 32, 2, 32, True), (3, 16, 3, 11, True),
+        (1, 64, 1, 64, False),
+    ],
+)  # fmt: skip
 def test_attention_and_its_gradient(
-    rows: int, width: int, heads: int, size: int, dtype: torch.dtype, device: torch.device
+    rows: int,
+    width: int,
+    heads: int,
+    size: int,
+    causal: bool,
+    dtype: torch.dtype,
+    device: torch.device,
 ) -> None:
     if device.type == "cpu" and dtype == torch.bfloat16:
         dtype = torch.float16  # the interpreter does not multiply the other
-    d, settings = heads * size, PLAIN._replace(heads=heads)
+    d, settings = heads * size, PLAIN._replace(heads=heads, causal=causal)
     slots = some_slots(rows, width, device)
     qkv = numbers(rows * width, 3 * d, dtype=dtype, device=device)
     bias = numbers(3 * d, dtype=torch.float32, device=device)
     g = numbers(rows * width, d, dtype=dtype, device=device)
     inputs = [t.float().requires_grad_() for t in (qkv, bias)]
-    expected = plain_attention(inputs[0] + inputs[1], slots, heads)
+    expected = plain_attention(inputs[0] + inputs[1], slots, heads, causal=causal)
     # A GPU multiplies float32 matrices with the digits of TF32 in Triton.
     digits = torch.bfloat16 if device.type == "cuda" else dtype
     close(attend(qkv, bias, slots, settings, sites(1, device)), expected.detach(), digits)

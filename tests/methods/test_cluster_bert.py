@@ -20,7 +20,7 @@ from transformers import (
 
 from coterie import ClusterBERT, load
 from coterie.base import TrainingContext
-from coterie.encoders import VectorEncoder, load_encoder
+from coterie.encoders import VectorEncoder, load_encoder, sentence
 from coterie.engine import TrainingData
 from coterie.errors import UsageError
 from coterie.methods.cluster_bert import (
@@ -32,6 +32,7 @@ from coterie.methods.cluster_bert import (
     delete_entries,
     delete_words,
     harden,
+    know_words,
     put_centers,
     reconstruction_loss,
     shared_parts,
@@ -181,6 +182,37 @@ def test_the_loss_is_teacher_forcing_over_all_label_tokens(backbone, decoder) ->
             total, count = total - log_p[IDS[row, t]].item(), count + 1
     assert count == 6
     assert decoder.loss(parts, IDS, MASK, z).item() == pytest.approx(total / count, rel=1e-5)
+
+
+def test_kernels_of_the_encoder_give_the_same_step(
+    tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectors of noisy texts, the loss of both terms and all gradients, in float32."""
+    if torch.cuda.is_available():
+        pytest.skip("kernels are compiled here, not interpreted")
+    monkeypatch.setattr(sentence, "can_pack", lambda *known: True)
+    encoder = load_encoder(str(tiny_encoder))
+    know_words(encoder)
+    items, rows = encoder.prepare(
+        ["apple pear plum", "song guitar drum chorus singer violin", "car"]
+    )
+    net = ClusterBERTNet(encoder, 3, 2, StageRecord([], np.arange(3))).eval()
+    batch = TrainingData(items, rows[None]).batch(np.arange(3), (0,), torch.device("cpu"))
+    loss = ClusterBERT(2, deletion=0.5)._loss(0.5, soft=False)
+    moving = {name: p for name, p in net.named_parameters() if "pooler" not in name}
+    found = []
+    for fused in (False, True):
+        encoder.fused, encoder.compute_dtype = fused, torch.float32 if fused else None
+        assert encoder.fuses(batch.features["input_ids"]) is fused
+        torch.manual_seed(0)
+        terms = loss(net, batch)
+        total = terms["reconstruction"] + terms["cluster"]
+        found.append((terms, torch.autograd.grad(total, list(moving.values()))))
+    (plain, expected), (fused_terms, gradients) = found
+    for name, term in plain.items():
+        torch.testing.assert_close(fused_terms[name], term, atol=1e-5, rtol=1e-5)
+    for name, a, b in zip(moving, gradients, expected, strict=True):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-4, msg=lambda m, n=name: f"{n}: {m}")
 
 
 def test_copies_keep_working_on_their_own_encoder(backbone, decoder) -> None:

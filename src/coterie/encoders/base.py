@@ -19,7 +19,7 @@ import numpy as np
 
 from coterie._cache import FEW, Cache, digest, is_on
 from coterie._progress import Progress
-from coterie._torch import Tensor, nn, torch
+from coterie._torch import F, Tensor, nn, torch
 from coterie._types import Features, Floats, Ints
 from coterie._validation import check_memory
 
@@ -432,6 +432,21 @@ def row_width(longest: int) -> int:
     (32, 64, 304)
     """
     return next((width for width in WIDTHS if longest <= width), -(-longest // 8) * 8)
+
+
+def one_a_row(ids: Tensor, mask: Tensor) -> Features:
+    """Padded texts, laid out as by :meth:`RaggedTokens.packed_batch`, each in a row of its own."""
+    n, longest = ids.shape
+    width = row_width(longest)
+    slots = F.pad(mask, (0, width - longest)) - 1
+    begins = width * torch.arange(n, device=ids.device)
+    return {
+        "input_ids": F.pad(ids, (0, width - longest)),
+        "positions": (slots + 1) * torch.arange(width, device=ids.device),
+        "slots": slots,
+        "picks": begins,
+        "begins": begins,
+    }
 
 
 def pack_rows(lengths: Ints, width: int) -> tuple[Ints, Ints]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -400,18 +400,21 @@ def pack_forward(model: Any, features: Features, dtype: torch.dtype, fused: bool
         In float32.
     """
     net = model[0].auto_model
-    slots = features["slots"]
-    own, out = net.encoder.layer[0].attention.self, net.encoder.layer[0].output
-    settings = Settings(own.num_attention_heads, own.dropout.p, out.dropout.p, out.LayerNorm.eps)
-    settings = settings if net.training else settings._replace(attention=0.0, hidden=0.0)
-    d = net.config.hidden_size
-    if fused and can_fuse(slots.device, slots.shape[1], d, settings.heads):
-        x = _through_fused(net, features, settings, dtype)
+    slots, settings = features["slots"], layer_settings(net)
+    if fused and can_fuse(slots.device, slots.shape[1], net.config.hidden_size, settings.heads):
+        x = through_fused(net, features, settings, dtype)
     else:
         x = _through(net, features, settings, dtype)
     if _pooling(model[1]) == "cls":
         return x.flatten(0, 1).index_select(0, features["begins"]).float()
     return _means(x, slots).flatten(0, 1).index_select(0, features["picks"])
+
+
+def layer_settings(net: Any) -> Settings:
+    """Of a transformer as it is: without dropout unless it is being trained."""
+    own, out = net.encoder.layer[0].attention.self, net.encoder.layer[0].output
+    settings = Settings(own.num_attention_heads, own.dropout.p, out.dropout.p, out.LayerNorm.eps)
+    return settings if net.training else settings._replace(attention=0.0, hidden=0.0)
 
 
 def _through(net: Any, features: Features, settings: Settings, dtype: torch.dtype) -> Tensor:
@@ -431,8 +434,14 @@ def _through(net: Any, features: Features, settings: Settings, dtype: torch.dtyp
     return x
 
 
-def _through_fused(net: Any, features: Features, settings: Settings, dtype: torch.dtype) -> Tensor:
-    """The same by :func:`fused_layer`."""
+def through_fused(
+    net: Any,
+    features: Features,
+    settings: Settings,
+    dtype: torch.dtype,
+    between: Sequence[Callable[[Tensor], Tensor]] | None = None,
+) -> Tensor:
+    """The same by :func:`fused_layer`; ``between`` has one callable for each layer."""
     slots, layers, parts = features["slots"], _fused_weights(net, dtype), net.embeddings
     first, *rest = draw(len(layers) + 1, settings, slots.device)
     places = Places(features["input_ids"], features["positions"], OFFSET[type(net).__name__])
@@ -440,8 +449,9 @@ def _through_fused(net: Any, features: Features, settings: Settings, dtype: torc
     norm = parts.LayerNorm
     weights = [*tables, parts.token_type_embeddings.weight[0], norm.weight, norm.bias]
     x = fused_embedding(places, settings.hidden, norm.eps, first, dtype, weights)
-    for draws, own in zip(rest, layers, strict=True):
-        x = fused_layer(x, slots, settings, draws, own)
+    for i, (draws, own) in enumerate(zip(rest, layers, strict=True)):
+        more = () if between is None else (between[i],)
+        x = fused_layer(x, slots, settings, draws, own, *more)
     return x
 
 

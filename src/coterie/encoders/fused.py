@@ -9,6 +9,7 @@ stay with torch; where a gradient has several parts, a product adds to what is t
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -79,7 +80,12 @@ def draw(layers: int, settings: Settings, device: torch.device) -> list[Draws]:
 
 
 def fused_layer(
-    x: Tensor, slots: Tensor, settings: Settings, draws: Draws, weights: list[Tensor]
+    x: Tensor,
+    slots: Tensor,
+    settings: Settings,
+    draws: Draws,
+    weights: list[Tensor],
+    between: Callable[[Tensor], Tensor] = lambda x: x,
 ) -> Tensor:
     """One transformer layer.
 
@@ -93,66 +99,94 @@ def fused_layer(
     weights : list of Tensor
         Matrices in the precision of ``x``, vectors in any: of queries, keys and values together,
         of the map behind attention, of the first norm, of both inner maps, of the second norm.
+    between : callable (Tensor) -> Tensor
+        What a decoder does between the first norm and the inner maps.
 
     Returns
     -------
     Tensor of shape (rows, width, d)
     """
-    out: Tensor = _Layer.apply(x, slots, settings, draws, *weights)  # type: ignore[no-untyped-call]
+    x = _Attention.apply(x, slots, settings, draws, *weights[:6])  # type: ignore[no-untyped-call]
+    out: Tensor = _Inner.apply(between(x), settings, draws, *weights[6:])  # type: ignore[no-untyped-call]
     return out
 
 
-class _Layer(torch.autograd.Function):
-    """:func:`fused_layer`; keeps the products, and computes all else anew in the backward pass."""
+class _Attention(torch.autograd.Function):
+    """Up to the first norm; keeps the products, and computes all else anew in the backward pass."""
 
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, slots: Tensor, settings: Settings, draws: Draws, *weights: Tensor
     ) -> Tensor:
-        wqkv, bqkv, wo, bo, g1, b1, wi, bi, wf, bf, g2, b2 = weights
+        wqkv, bqkv, wo, bo, gamma, beta = weights
         flat = x.reshape(-1, x.shape[2]).contiguous()
         with torch.cuda.device_of(flat):
             qkv = flat @ wqkv.t()
             mixed = attend(qkv, bqkv, slots, settings, draws)
-            h1 = mixed @ wo.t()
-            middle, *stats1 = add_norm(h1, bo, flat, (g1, b1), settings, _next(draws, 1))
-            u = middle @ wi.t()
-            inner = bias_gelu(u, bi)
-            h2 = inner @ wf.t()
-            out, *stats2 = add_norm(h2, bf, middle, (g2, b2), settings, _next(draws, 2))
+            h = mixed @ wo.t()
+            out, *stats = add_norm(h, bo, flat, (gamma, beta), settings, _next(draws, 1))
         ctx.settings, ctx.site = settings, draws.site
-        made = (flat, qkv, mixed, h1, *stats1, middle, u, inner, h2, *stats2)
-        ctx.save_for_backward(slots, draws.words, *made, *weights)
+        ctx.save_for_backward(slots, draws.words, flat, qkv, mixed, h, *stats, *weights)
         return out.view_as(x)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        slots, words, flat, qkv, mixed, h1, *rest = ctx.saved_tensors
-        mean1, rate1, middle, u, inner, h2, mean2, rate2, *weights = rest
-        wqkv, bqkv, wo, bo, g1, _, wi, bi, wf, bf, g2, _ = weights
+        slots, words, flat, qkv, mixed, h, mean, rate, *weights = ctx.saved_tensors
+        wqkv, bqkv, wo, bo, gamma, _ = weights
         settings, draws = ctx.settings, Draws(words, ctx.site)
         needs = ctx.needs_input_grad
-        d = flat.shape[1]
-        sums = torch.empty(parts_of(flat), 6 * d + u.shape[1], device=u.device)
         grad = grads[0].reshape(flat.shape).contiguous()
+        sums = torch.empty(parts_of(flat), 3 * flat.shape[1], device=flat.device)
         with torch.cuda.device_of(flat):
-            kept = (h2, bf, middle, g2, mean2, rate2)
-            dh, dmiddle = add_norm_gradient(grad, kept, settings, _next(draws, 2), sums)
-            dwf = dh.t() @ inner if needs[12] else None
-            du = bias_gelu_gradient(dh @ wf, u, bi, sums[:, 6 * d :])
-            dwi = du.t() @ middle if needs[10] else None
-            dmiddle = dmiddle.addmm_(du, wi)
-            kept, own = (h1, bo, flat, g1, mean1, rate1), sums[:, 3 * d :]
-            dh, dx = add_norm_gradient(dmiddle, kept, settings, _next(draws, 1), own)
+            kept = (h, bo, flat, gamma, mean, rate)
+            dh, dx = add_norm_gradient(grad, kept, settings, _next(draws, 1), sums)
             dwo = dh.t() @ mixed if needs[6] else None
             dqkv, dbqkv = attend_gradient(dh @ wo, (qkv, bqkv), slots, settings, draws)
             dwqkv = dqkv.t() @ flat if needs[4] else None
             dx = dx.addmm_(dqkv, wqkv) if needs[0] else dx
-            vectors = add_up(sums)
-        dbf, dg2, db2, dbo, dg1, db1 = vectors[: 6 * d].chunk(6)
-        found = (dwqkv, dbqkv, dwo, dbo, dg1, db1, dwi, vectors[6 * d :], dwf, dbf, dg2, db2)
-        cast = (f if f is None else f.to(w.dtype) for f, w in zip(found, weights, strict=True))
-        return (dx.view_as(grads[0]) if needs[0] else None), None, None, None, *cast
+            found = (dwqkv, dbqkv, dwo, *add_up(sums).chunk(3))
+        dx = dx.view_as(grads[0]) if needs[0] else None
+        return dx, None, None, None, *_like(found, weights)
+
+
+class _Inner(torch.autograd.Function):
+    """From the first norm to the second."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, settings: Settings, draws: Draws, *weights: Tensor) -> Tensor:
+        wi, bi, wf, bf, gamma, beta = weights
+        flat = x.reshape(-1, x.shape[2]).contiguous()
+        with torch.cuda.device_of(flat):
+            u = flat @ wi.t()
+            inner = bias_gelu(u, bi)
+            h = inner @ wf.t()
+            out, *stats = add_norm(h, bf, flat, (gamma, beta), settings, _next(draws, 2))
+        ctx.settings, ctx.site = settings, draws.site
+        ctx.save_for_backward(draws.words, flat, u, inner, h, *stats, *weights)
+        return out.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        words, flat, u, inner, h, mean, rate, *weights = ctx.saved_tensors
+        wi, bi, wf, bf, gamma, _ = weights
+        needs, d = ctx.needs_input_grad, flat.shape[1]
+        grad = grads[0].reshape(flat.shape).contiguous()
+        sums = torch.empty(parts_of(flat), 3 * d + u.shape[1], device=u.device)
+        with torch.cuda.device_of(flat):
+            kept, draws = (h, bf, flat, gamma, mean, rate), Draws(words, ctx.site + 2)
+            dh, dx = add_norm_gradient(grad, kept, ctx.settings, draws, sums)
+            dwf = dh.t() @ inner if needs[5] else None
+            du = bias_gelu_gradient(dh @ wf, u, bi, sums[:, 3 * d :])
+            dwi = du.t() @ flat if needs[3] else None
+            dx = dx.addmm_(du, wi) if needs[0] else dx
+            dbf, dgamma, dbeta, dbi = add_up(sums).split([d, d, d, u.shape[1]])
+        dx = dx.view_as(grads[0]) if needs[0] else None
+        return dx, None, None, *_like((dwi, dbi, dwf, dbf, dgamma, dbeta), weights)
+
+
+def _like(found: Sequence[Tensor | None], weights: list[Tensor]) -> list[Tensor | None]:
+    """Gradients in the precision of what they are of."""
+    return [f if f is None else f.to(w.dtype) for f, w in zip(found, weights, strict=True)]
 
 
 def _next(draws: Draws, more: int) -> Draws:
@@ -160,12 +194,16 @@ def _next(draws: Draws, more: int) -> Draws:
 
 
 class Settings(NamedTuple):
-    """What the layers of an encoder share: heads, both rates of dropout, the norms' epsilon."""
+    """What the layers of an encoder share: heads, both rates of dropout, the norms' epsilon.
+
+    ``causal``: tokens see those before them in their text, and themselves, alone.
+    """
 
     heads: int
     attention: float
     hidden: float
     eps: float
+    causal: bool = False
 
 
 class Draws(NamedTuple):
@@ -301,6 +339,7 @@ def _heads(
     size = out.shape[1] // settings.heads
     sizes = {"HEADS": settings.heads, "SIZE": size, "WIDTH": slots.shape[1]}
     sizes |= {"BLOCK": max(16, power(size)), "DROP": settings.attention > 0}
+    sizes |= {"CAUSAL": settings.causal}
     return (settings.heads, len(slots)), (settings.attention, size**-0.5), sizes
 
 

@@ -248,11 +248,14 @@ def _part(qkv, bias, place, first, dims, SIZE: tl.constexpr):
 
 
 @kernel
-def _shares(q, k, slots, row, scale, WIDTH: tl.constexpr):
-    """Softmax of the scores between tokens of the same text, float32."""
-    own = tl.load(slots + row * WIDTH + tl.arange(0, WIDTH))
+def _shares(q, k, slots, row, scale, WIDTH: tl.constexpr, CAUSAL: tl.constexpr):
+    """Softmax of the scores between tokens of the same text, float32; CAUSAL: to none behind."""
+    tokens = tl.arange(0, WIDTH)
+    own = tl.load(slots + row * WIDTH + tokens)
     scores = tl.dot(q, tl.trans(k)) * scale
     scores = tl.where(own[:, None] == own[None, :], scores, float("-inf"))
+    if CAUSAL:
+        scores = tl.where(tokens[:, None] >= tokens[None, :], scores, float("-inf"))
     shares = tl.exp(scores - tl.max(scores, axis=1)[:, None])
     return shares * (1.0 / tl.sum(shares, axis=1))[:, None]
 
@@ -272,6 +275,7 @@ def attention(
     WIDTH: tl.constexpr,
     BLOCK: tl.constexpr,
     DROP: tl.constexpr,
+    CAUSAL: tl.constexpr,
 ):
     """Attention within the texts of a row that is short enough to be worked at once.
 
@@ -284,7 +288,7 @@ def attention(
     q = _part(qkv, bias, place, head * SIZE, dims, SIZE)
     k = _part(qkv, bias, place, (HEADS + head) * SIZE, dims, SIZE)
     v = _part(qkv, bias, place, (2 * HEADS + head) * SIZE, dims, SIZE)
-    shares = _shares(q, k, slots, row, scale, WIDTH)
+    shares = _shares(q, k, slots, row, scale, WIDTH, CAUSAL)
     if DROP:
         index = (row * HEADS + head) * WIDTH * WIDTH + tokens[:, None] * WIDTH + tokens[None, :]
         shares *= factor(words, site, index, p)
@@ -318,6 +322,7 @@ def attention_gradient(
     WIDTH: tl.constexpr,
     BLOCK: tl.constexpr,
     DROP: tl.constexpr,
+    CAUSAL: tl.constexpr,
 ):
     """Gradient of :func:`attention` with respect to ``qkv``, and its sums for each row of texts."""
     head, row = tl.program_id(0), tl.program_id(1)
@@ -329,7 +334,7 @@ def attention_gradient(
     q = _part(qkv, bias, place, of_q, dims, SIZE)
     k = _part(qkv, bias, place, of_k, dims, SIZE)
     v = _part(qkv, bias, place, of_v, dims, SIZE)
-    shares = _shares(q, k, slots, row, scale, WIDTH)
+    shares = _shares(q, k, slots, row, scale, WIDTH, CAUSAL)
     back = tl.dot(grad, tl.trans(v))
     if DROP:
         index = (row * HEADS + head) * WIDTH * WIDTH + tokens[:, None] * WIDTH + tokens[None, :]

@@ -21,8 +21,9 @@ from coterie._progress import Progress
 from coterie._torch import INSTALLED, F, Tensor, need_torch, torch
 from coterie._types import Features, Floats, Ints
 from coterie._validation import need
-from coterie.encoders.base import Encoder, Items, RaggedTokens, distinct
+from coterie.encoders.base import Encoder, Items, RaggedTokens, distinct, row_width
 from coterie.encoders.bert import LightBert, can_pack, pack_forward
+from coterie.encoders.fused import can_fuse
 from coterie.encoders.int8 import Int8Bert, largest_weight
 from coterie.errors import DataError, UsageError
 from coterie.neighbors import unit_rows
@@ -152,6 +153,14 @@ class SentenceEncoder(Encoder):
 
     def packs(self, device: torch.device) -> bool:
         return not self.keep_words and can_pack(self.model, self.compute_dtype, device)
+
+    def fuses(self, ids: Tensor) -> bool:
+        """Whether texts ``ids``, each in a row of its own, go through kernels of our own."""
+        if not (self.fused and can_pack(self.model, self.compute_dtype, ids.device)):
+            return False
+        config = _config(self.model)
+        sizes = row_width(ids.shape[1]), config.hidden_size, config.num_attention_heads
+        return can_fuse(ids.device, *sizes)
 
     def forward(self, features: Features) -> Tensor:
         if "vectors" in features:

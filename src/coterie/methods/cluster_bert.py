@@ -46,6 +46,8 @@ from coterie.blocks.assign import Assigner, CenterAssigner, LinearAssigner
 from coterie.blocks.student_t import log_frequency, log_target
 from coterie.blocks.token_loss import IGNORED, token_cross_entropy
 from coterie.encoders import Encoder, SentenceEncoder, VectorEncoder
+from coterie.encoders.base import one_a_row
+from coterie.encoders.bert import layer_settings, through_fused
 from coterie.engine import Batch, Stage, steps_for
 from coterie.errors import UsageError
 from coterie.metrics import best_partners, dunn, silhouette
@@ -203,6 +205,28 @@ class TokenDecoder(nn.Module):
         features: Tensor = self.transform(x)
         return features
 
+    def fused(self, net: Any, rows: Features, vector: Tensor, dtype: torch.dtype) -> Tensor:
+        """The same by the kernels of the encoder ``net``, of texts in a row each."""
+        seen = self._seen(vector, dtype)
+        between = [
+            partial(_told, cross.norm, told) for cross, told in zip(self.cross, seen, strict=True)
+        ]
+        settings = layer_settings(net)._replace(causal=True)
+        x = through_fused(net, rows, settings, dtype, between)
+        with torch.autocast(x.device.type, dtype=dtype, enabled=dtype != self.bias.dtype):
+            features: Tensor = self.transform(x)
+        return features
+
+    def _seen(self, vector: Tensor, dtype: torch.dtype) -> Tensor:
+        """What the cross-attention of all layers adds, shape (layers, n, d), in few products."""
+        seen = vector.to(dtype).expand(len(self.cross), -1, -1)
+        for name in ("value", "output"):
+            maps: list[Any] = [cross.get_submodule(name) for cross in self.cross]
+            weight = torch.stack([part.weight for part in maps]).to(dtype)
+            bias = torch.stack([part.bias for part in maps]).to(dtype)
+            seen = torch.baddbmm(bias[:, None], seen, weight.mT)
+        return self.cross[0].dropout(seen).to(self.bias.dtype)
+
     def logits(self, parts: Shared, features: Tensor) -> Tensor:
         """Score of every word, by the encoder's word embeddings: small inputs only."""
         return F.linear(features, parts.table, self.bias)
@@ -214,6 +238,7 @@ class TokenDecoder(nn.Module):
         mask: Tensor,
         vector: Tensor,
         dtype: torch.dtype | None = None,
+        net: Any = None,
     ) -> Tensor:
         """Mean over all tokens but the first of minus its log probability, Eq. (1).
 
@@ -228,13 +253,29 @@ class TokenDecoder(nn.Module):
         vector : Tensor of shape (n, d)
         dtype : torch.dtype, optional
             Precision of the products; losses and softmax keep that of the weights.
+        net : transformer, optional
+            What the parts are of, to take its kernels.
         """
-        with torch.autocast(ids.device.type, dtype=dtype, enabled=dtype is not None):
-            features = self(parts, ids[:, :-1], vector).to(self.bias.dtype)
         labels = ids[:, 1:].masked_fill(mask[:, 1:] == 0, IGNORED)
+        if net is not None:
+            rows = one_a_row(ids, mask)
+            features = self.fused(net, rows, vector, dtype or self.bias.dtype)
+            labels = F.pad(labels, (0, features.shape[1] - labels.shape[1]), value=IGNORED)
+        else:
+            with torch.autocast(ids.device.type, dtype=dtype, enabled=dtype is not None):
+                features = self(parts, ids[:, :-1], vector)
         return token_cross_entropy(
-            features.flatten(0, 1), parts.table, self.bias, labels.flatten(), dtype
+            features.to(self.bias.dtype).flatten(0, 1),
+            parts.table,
+            self.bias,
+            labels.flatten(),
+            dtype,
         )
+
+
+def _told(norm: nn.Module, told: Tensor, x: Tensor) -> Tensor:
+    mixed: Tensor = norm(x + told[:, None]).to(x.dtype)
+    return mixed
 
 
 def _look_back(attention: Any, x: Tensor) -> Tensor:
@@ -281,7 +322,9 @@ def add_noise(encoder: Any, features: Features, ratio: float) -> Features:
         return {"vectors": delete_entries(features["vectors"], ratio)}
     ids, mask, words = (features[key] for key in ("input_ids", "attention_mask", "word_ids"))
     ids, mask = delete_words(ids, mask, words, ratio, encoder.tokenizer.pad_token_id or 0)
-    return {"input_ids": ids, "attention_mask": mask}
+    return (
+        one_a_row(ids, mask) if encoder.fuses(ids) else {"input_ids": ids, "attention_mask": mask}
+    )
 
 
 def reconstruction_loss(encoder: Any, decoder: Any, features: Features, z: Tensor) -> Tensor:
@@ -295,7 +338,8 @@ def reconstruction_loss(encoder: Any, decoder: Any, features: Features, z: Tenso
         error: Tensor = (decoder(z) - rows).square().sum()
         return error / rows.square().sum().clamp(min=1e-12)
     ids, mask = features["input_ids"], features["attention_mask"]
-    loss: Tensor = decoder.loss(_shared(encoder), ids, mask, z, encoder.compute_dtype)
+    net = encoder.model[0].auto_model if encoder.fuses(ids) else None
+    loss: Tensor = decoder.loss(_shared(encoder), ids, mask, z, encoder.compute_dtype, net)
     return loss
 
 
