@@ -198,14 +198,14 @@ def some_slots(rows: int, width: int, device: torch.device) -> Tensor:
 
 
 def plain_attention(
-    qkv: Tensor, slots: Tensor, heads: int, factor: Tensor | None = None, causal: bool = False
+    qkv: Tensor, slots: Tensor, settings: Settings, factor: Tensor | None = None
 ) -> Tensor:
     """Softmax over the tokens of the same text, times ``factor`` (rows, heads, width, width)."""
     rows, width = slots.shape
-    q, k, v = (t.view(rows, width, heads, -1).transpose(1, 2) for t in qkv.chunk(3, dim=1))
+    q, k, v = (t.view(rows, width, settings.heads, -1).transpose(1, 2) for t in qkv.chunk(3, dim=1))
     scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[3])
     apart = slots[:, None, :, None] != slots[:, None, None, :]
-    if causal:
+    if settings.causal:
         apart = apart | torch.ones(width, width, dtype=torch.bool, device=slots.device).triu(1)
     shares = scores.masked_fill(apart, float("-inf")).softmax(dim=3)
     shares = shares if factor is None else shares * factor
@@ -213,30 +213,31 @@ def plain_attention(
 
 
 @pytest.mark.parametrize(
-    ("rows", "width", "heads", "size", "causal"),
+    ("shape", "size", "settings"),
     [
-        (2, 128, 2, 32, False), (4, 32, 2, 32, False), (4, 32, 2, 32, True), (3, 16, 3, 11, True),
-        (1, 64, 1, 64, False),
+        ((2, 128), 32, PLAIN),
+        ((4, 32), 32, PLAIN),
+        ((4, 32), 32, PLAIN._replace(causal=True)),
+        ((3, 16), 11, PLAIN._replace(heads=3, causal=True)),
+        ((1, 64), 64, PLAIN._replace(heads=1)),
     ],
-)  # fmt: skip
+)
 def test_attention_and_its_gradient(
-    rows: int,
-    width: int,
-    heads: int,
+    shape: tuple[int, int],
     size: int,
-    causal: bool,
+    settings: Settings,
     dtype: torch.dtype,
     device: torch.device,
 ) -> None:
     if device.type == "cpu" and dtype == torch.bfloat16:
         dtype = torch.float16  # the interpreter does not multiply the other
-    d, settings = heads * size, PLAIN._replace(heads=heads, causal=causal)
-    slots = some_slots(rows, width, device)
-    qkv = numbers(rows * width, 3 * d, dtype=dtype, device=device)
+    n, d = math.prod(shape), settings.heads * size
+    slots = some_slots(*shape, device)
+    qkv = numbers(n, 3 * d, dtype=dtype, device=device)
     bias = numbers(3 * d, dtype=torch.float32, device=device)
-    g = numbers(rows * width, d, dtype=dtype, device=device)
+    g = numbers(n, d, dtype=dtype, device=device)
     inputs = [t.float().requires_grad_() for t in (qkv, bias)]
-    expected = plain_attention(inputs[0] + inputs[1], slots, heads, causal=causal)
+    expected = plain_attention(inputs[0] + inputs[1], slots, settings)
     # A GPU multiplies float32 matrices with the digits of TF32 in Triton.
     digits = torch.bfloat16 if device.type == "cuda" else dtype
     close(attend(qkv, bias, slots, settings, sites(1, device)), expected.detach(), digits)
@@ -315,7 +316,7 @@ def test_attention_goes_back_through_the_mask_it_went_forward(device: torch.devi
     slots = some_slots(1, width, device)
     qkv = numbers(width, 3 * width, dtype=torch.float32, device=device).requires_grad_()
     g = numbers(width, width, dtype=torch.float32, device=device)
-    expected = plain_attention(qkv, slots, 1, factor)
+    expected = plain_attention(qkv, slots, settings, factor)
     zero = torch.zeros(3 * width, device=device)
     digits = torch.bfloat16 if device.type == "cuda" else torch.float32
     close(attend(qkv.detach(), zero, slots, settings, draws), expected.detach(), digits)

@@ -56,15 +56,14 @@ class _ChunkedLoss(torch.autograd.Function):
         for start in range(0, len(features), size):
             rows = slice(start, start + size)
             part = features[rows].to(dtype)
-            scores = (part @ words.T).to(bias.dtype).add_(bias)  # (size, vocabulary)
-            total = scores.logsumexp(dim=1, keepdim=True)
+            scores = torch.add(part @ words.T, bias)  # (size, vocabulary), as precise as the bias
+            log_p = scores.log_softmax(dim=1)
             weight = share[rows, None]
-            loss += ((total - scores.gather(1, target[rows])) * weight).sum()
-            # From here on the scores are the gradient with respect to them: softmax - one-hot.
-            scores.sub_(total).exp_()
-            scores.scatter_add_(1, target[rows], -torch.ones_like(total)).mul_(weight)
-            to_bias += scores.sum(dim=0)
-            small = scores.to(dtype)
+            loss -= (log_p.gather(1, target[rows]) * weight).sum()
+            # The gradient with respect to the scores: softmax - one-hot.
+            grad = log_p.exp_().scatter_add_(1, target[rows], -torch.ones_like(weight))
+            small = torch.mul(grad, weight, out=part.new_empty(scores.shape))
+            to_bias += small.sum(dim=0, dtype=bias.dtype)
             to_features[rows] = small @ words
             if to_table is not None:
                 to_table += small.T @ part
