@@ -210,12 +210,14 @@ def test_stop_words_count_where_there_is_nothing_else() -> None:
 
 def test_it_begins_as_a_code_and_turns_to_words() -> None:
     encoder = word_encoder()
-    items, _ = encoder.prepare(WORDED)
+    items, rows = encoder.prepare(WORDED)
+    assert list(encoder.reads(items).batch(rows)) == ["rows"]
     assert encoder.dim == 3 and encoder.encode(items).shape == (5, 3)
     vectors = encoder.vectors
     encoder.make_trainable()
     assert encoder.dim == 128 and encoder.encode(items).shape == (5, 128)
     assert encoder.coder is None and "rows" not in encoder.prepare(WORDED)[0].batch(np.arange(2))
+    assert list(encoder.reads(items).batch(rows)) == ["words"]
     np.testing.assert_array_equal(encoder.embedding.weight[1:].detach().numpy(), vectors)
     assert not encoder.embedding.weight[0].any()
 

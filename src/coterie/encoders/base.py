@@ -77,6 +77,10 @@ class Encoder(nn.Module):
     def make_trainable(self) -> None:
         """Get ready for training; called once before a method trains its parts."""
 
+    def reads(self, items: Any) -> Any:
+        """What a training of the encoder, as it is now, needs of the items it prepared."""
+        return items
+
     def complete(self) -> None:
         """Load what only training and saving need; called before parameters are handed out."""
 
@@ -390,8 +394,7 @@ class Rows:
     def batch(self, index: Ints, step: int = 1) -> Features:
         if isinstance(self.matrix, Tensor):
             return {"vectors": self.matrix[to_device(index, self.matrix.device)]}
-        vectors = torch.from_numpy(self.dense(index))
-        return {"vectors": vectors if self.device is None else vectors.to(self.device)}
+        return {"vectors": to_device(self.dense(index), self.device or torch.device("cpu"))}
 
     def dense(self, index: Ints) -> Floats:
         """Some rows as an array, of a matrix that was not moved."""

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
@@ -395,10 +396,15 @@ class PooledEncoder(Encoder):
     def prepare(self, texts: Any) -> tuple[Items, Ints]:
         return self.inner.prepare(texts)
 
+    @cached_property
+    def _on_device(self) -> Tensor:
+        """The weights, where the encoder is."""
+        return torch.from_numpy(self.weights).to(next(self.inner.parameters()).device)
+
     def forward(self, features: Features) -> Tensor:
         vectors, layers = self.inner.with_layers(features)
         ids = features["input_ids"]
-        weights = torch.from_numpy(self.weights).to(ids.device)[ids] * features["attention_mask"]
+        weights = self._on_device[ids] * features["attention_mask"]
         first, last = middle_layers(len(layers) - 1)
         middle = torch.stack([layers[i] for i in range(first, last + 1)]).mean(dim=0)
         parts = [vectors, weighted_mean(layers[-1], weights), weighted_mean(middle, weights)]

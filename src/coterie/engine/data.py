@@ -106,14 +106,14 @@ class TrainingData:
         return torch.from_numpy(encoded[rows]).to(device)
 
 
-@torch.no_grad()
 def _packed_vectors(encoder: Encoder, items: RaggedTokens, index: Ints) -> Tensor:
     """Vectors on the device, in the precision of training and by its kernels, without dropout."""
     training = encoder.training
     encoder.eval()
     parts = np.array_split(index, -(-int(items.lengths[index].sum()) // TOKENS))
     try:
-        return torch.cat([encoder(items.packed_batch(part)) for part in parts])
+        with torch.no_grad():
+            return torch.cat([encoder(items.packed_batch(part)) for part in parts])
     finally:
         encoder.train(training)
 

@@ -63,7 +63,7 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
     packs = tokens and {"packing", "one-pass"} <= set(run.optimizations)
     data = replace(
         data,
-        items=data.items.to(
+        items=encoder.reads(data.items).to(
             run.device if "device-tokens" in run.optimizations else torch.device("cpu")
         ),
         packed=packs and encoder.packs(run.device),

@@ -309,6 +309,11 @@ class WordEncoder(Encoder):
         words = RaggedTokens.build([ids[i] for i in first], PADDING)
         return WordItems(Rows(matrix[first]), words), items
 
+    def reads(self, items: WordItems) -> WordItems:
+        if items.words is None:  # rows are all there is
+            return items
+        return WordItems(items.rows, None) if self.face == "code" else WordItems(None, items.words)
+
     def _weighted(self, texts: Sequence[str]) -> Any:
         """TF-IDF with a mean square of one per number, on which an autoencoder can learn."""
         from sklearn.preprocessing import normalize
