@@ -100,22 +100,25 @@ class TrainingData:
     def vectors(self, encoder: Encoder, device: torch.device, progress: Progress) -> Tensor:
         """Vectors of all original texts, shape (n, d); each distinct one is encoded once."""
         distinct, rows = np.unique(self.views[0], return_inverse=True)
-        if self.packed and isinstance(self.items, RaggedTokens):
-            return _packed_vectors(encoder, self.items, distinct)[to_device(rows, device)]
+        if self.packed:
+            return self._packed_vectors(encoder, distinct, device)[to_device(rows, device)]
         encoded = parallel.encode_all(encoder, self.items, distinct, progress=progress)
         return torch.from_numpy(encoded[rows]).to(device)
 
-
-def _packed_vectors(encoder: Encoder, items: RaggedTokens, index: Ints) -> Tensor:
-    """Vectors on the device, in the precision of training and by its kernels, without dropout."""
-    training = encoder.training
-    encoder.eval()
-    parts = np.array_split(index, -(-int(items.lengths[index].sum()) // TOKENS))
-    try:
-        with torch.no_grad():
-            return torch.cat([encoder(items.packed_batch(part)) for part in parts])
-    finally:
-        encoder.train(training)
+    def _packed_vectors(self, encoder: Encoder, index: Ints, device: torch.device) -> Tensor:
+        """In the precision of training and by its kernels, without dropout."""
+        assert isinstance(self.items, RaggedTokens)
+        training, passes = encoder.training, -(-int(self.items.lengths[index].sum()) // TOKENS)
+        encoder.eval()
+        found = []
+        try:
+            with torch.no_grad():
+                for part in np.array_split(index, passes):
+                    features = self.items.packed_batch(part)
+                    found.append(encoder({k: v.to(device) for k, v in features.items()}))
+        finally:
+            encoder.train(training)
+        return torch.cat(found)
 
 
 class Batches:
