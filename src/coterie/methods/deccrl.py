@@ -56,11 +56,11 @@ TINY = 1e-12  # a single cluster has no gradient of its own
 CHUNK = 1 << 24  # most entries of (text, word, cluster, topic) held at a time
 log = logging.getLogger(__name__)
 TOP_WORDS = 10
-# The encoder and the views of the paper; the weights of both models are fetched by the user.
+# The encoder and the views of the paper; the weights of the three models are fetched by the user.
 PAPER = {
     "encoder": "distilbert-base-nli-stsb-mean-tokens",
     "mask_duplicates": False,
-    "views": "contextual:bert-base-uncased",
+    "views": ("contextual:bert-base-uncased", "contextual:roberta-base"),
 }
 NEGATIVES: dict[str, dict[str, Any]] = {
     "ntxent": {},
@@ -436,7 +436,7 @@ class DECCRL(TunedClusterer):
     temperature : float, default=0.5
     topic_weight : float, default=1e-3
         Weight of the reconstruction.
-    views : "virtual", kind, file or sequence of two lists, default="virtual"
+    views : "virtual", kind, file or sequence of two kinds or lists, default="virtual"
         The pair to contrast: dropout masks, or augmentations ("eda"; ``text1``, ``text2``).
     warmup_steps : int, default=200
         Steps, at most a tenth of all, before the centers feel the reconstruction.

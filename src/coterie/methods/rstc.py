@@ -263,7 +263,7 @@ class RSTC(TunedClusterer):
     temperature : float, default=1.0
     tol : float, default=0.01
         Stop when a smaller share of the head's labels changed since the last pass.
-    views : "virtual", kind, file or sequence of two lists, default="virtual"
+    views : "virtual", kind, file or sequence of two kinds or lists, default="virtual"
         The pair to contrast: two dropout masks, or two augmentations, made here ("eda") or read
         from a file (columns ``text1`` and ``text2``).
 

@@ -43,11 +43,11 @@ from coterie.engine import Batch, Stage, usual_steps
 Objective = Literal["joint", "instance", "clustering", "sequential"]
 ClusteringLoss = Literal["original", "crossed", "to-views"]
 Frequency = Literal["batch", "running", "corpus"]
-# The encoder and the views of the paper; the weights of both models are fetched by the user.
+# The encoder and the views of the paper; the weights of the three models are fetched by the user.
 PAPER = {
     "encoder": "distilbert-base-nli-stsb-mean-tokens",
     "mask_duplicates": False,
-    "views": "contextual@0.1:bert-base-uncased",
+    "views": ("contextual@0.1:roberta-base", "contextual@0.1:bert-base-uncased"),
 }
 MOMENTUM = 0.95  # of the running frequency; at batch size 400 a memory of 8,000 texts
 
@@ -149,7 +149,7 @@ class SCCL(TunedClusterer):
     temperature : float, default=0.5
     tol : float, default=0.0
         Stop when a smaller share of the head's labels changed since the last pass; 0 is never.
-    views : "virtual", kind, file or sequence of two lists, default="virtual"
+    views : "virtual", kind, file or sequence of two kinds or lists, default="virtual"
         The pair to contrast: the text under two dropout masks, or two augmentations of each text,
         made here ("eda", "contextual:FOLDER", see :func:`coterie.augment`) or read from a file
         (columns ``text1`` and ``text2``).
