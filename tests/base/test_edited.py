@@ -191,6 +191,7 @@ def test_confidence_is_set_for_the_clusters_that_are_shown(assigner, vectors, co
     after = before.calibrated(vectors, confidence)
     assert abs(probabilities(after.logits(vectors)).max(axis=1).mean() - confidence) < 1e-3
     assert np.array_equal(labels(after, vectors), labels(before, vectors))
+    assert before.calibrated(vectors, 0.0).sharpness == pytest.approx(1e-3)  # as flat as it gets
     arrays, numbers = after.arrays(), {"kind": after.kind, **after.numbers()}
     again = restore_assigner(arrays, numbers, {})
     assert np.allclose(again.logits(vectors), after.logits(vectors))

@@ -9,8 +9,10 @@ divided as they should be, but the lead of a text's cluster is never lost to a s
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -38,6 +40,7 @@ SHAPE = {
         )
     ],
 }
+SHARPEST = math.log(1e3)  # sharpness is between this and its reciprocal
 SURE = 1e-9  # what a corrected text leaves to the other clusters, in the order they had
 
 
@@ -195,20 +198,26 @@ class EditedAssigner:
     def calibrated(self, vectors: Floats, confidence: float) -> EditedAssigner:
         """The same assigner, with ``confidence`` as the mean top probability of the vectors.
 
-        It is found by bisection on the first 2,000 of them.
+        The first 2,000 of them are asked.
         """
-        low, high, some = 1e-3, 1e3, vectors[:CALIBRATED]
-        confidence, inner = min(confidence, 1 - 1e-3), self.inner.logits(vectors[:CALIBRATED])
-        made = self
-        for _ in range(25):
-            made = replace(self, sharpness=float(np.sqrt(low * high)))
-            found = made._edited(inner, some)
+        from scipy.optimize import brentq
+
+        some, wanted = vectors[:CALIBRATED], min(confidence, 1 - 1e-3)
+        inner = self.inner.logits(some)
+
+        @cache
+        def beyond(sharpness: float) -> float:
+            """How far the mean is above what is wanted; the sharpness is a logarithm."""
+            found = replace(self, sharpness=math.exp(sharpness))._edited(inner, some)
             found = _shown(found, self.cut) if self.cut else found
-            if probabilities(found).max(axis=1).mean() < confidence:
-                low = made.sharpness
-            else:
-                high = made.sharpness
-        return made
+            return float(probabilities(found).max(axis=1).mean()) - wanted
+
+        low, high = -SHARPEST, SHARPEST
+        if beyond(low) >= 0 or beyond(high) <= 0:
+            best = low if beyond(low) >= 0 else high
+        else:
+            best = brentq(beyond, low, high, xtol=1e-7)
+        return replace(self, sharpness=math.exp(best))
 
     def arrays(self) -> dict[str, Any]:
         splits = [step for step in self.steps if isinstance(step, Split)]

@@ -82,7 +82,7 @@ class SentenceEncoder(Encoder):
         self.normalize = normalized if normalize is None else normalize
         self.max_length = max_length
         self._longest = min(max_length, _places(model))  # tokens that are read
-        self._pointer = pointer
+        self._pointer, self._loaded = pointer, self._seen() if pointer else None
 
     @property
     def model(self) -> Any:
@@ -280,8 +280,10 @@ class SentenceEncoder(Encoder):
             return None  # trained, or of unknown origin
         state, seen = self._weights(), self._seen()
         if self._space is None or self._space[0] != seen:
-            light = self.light
-            told = weights_digest(self.model if light is None else [], state)
+            light, told = self.light, None
+            if light is not None and seen == self._loaded:
+                told = self._pointer.get("weights_sha256")  # of the file they are in
+            told = told or weights_digest(self.model if light is None else [], state)
             self._space = seen, told if light is None else told + light.digest()
         precision = self.precision_here()
         settings = [self._space[1], self.max_length, self.normalize, precision]
