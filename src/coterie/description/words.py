@@ -203,12 +203,12 @@ class ClusterWords:
         value = np.where(use, weights[terms.stem[word]], 0.0)
         value[value < FLOOR * best] = 0.0
         out: list[tuple[float, Term]] = []
+        begins = np.flatnonzero(value > 0)
         for length in range(2, longest + 1):
-            starts = np.arange(max(len(word) - length + 1, 0))
-            window = starts[:, None] + np.arange(length)
-            good = (row[window[:, 0]] == row[window[:, -1]]) & solid[window].all(axis=1)
-            good &= (value[window[:, 0]] > 0) & (value[window[:, -1]] > 0)
+            window = begins[begins <= len(word) - length][:, None] + np.arange(length)
+            good = (row[window[:, 0]] == row[window[:, -1]]) & (value[window[:, -1]] > 0)
             window = window[good]
+            window = window[solid[window].all(axis=1)]
             stems = np.where(value[window] > 0, terms.stem[word[window]], -1 - np.arange(length))
             apart = np.sort(stems, axis=1)
             window = window[(np.diff(apart, axis=1) != 0).all(axis=1)]
