@@ -145,8 +145,13 @@ class _Attention(torch.autograd.Function):
             dwqkv = dqkv.t() @ flat if needs[4] else None
             dx = dx.addmm_(dqkv, wqkv) if needs[0] else dx
             found = (dwqkv, dbqkv, dwo, *add_up(sums).chunk(3))
-        dx = dx.view_as(grads[0]) if needs[0] else None
-        return dx, None, None, None, *_like(found, weights)
+        return (
+            (dx.view_as(grads[0]) if needs[0] else None),
+            None,
+            None,
+            None,
+            *_like(found, weights),
+        )
 
 
 class _Inner(torch.autograd.Function):
@@ -180,8 +185,12 @@ class _Inner(torch.autograd.Function):
             dwi = du.t() @ flat if needs[3] else None
             dx = dx.addmm_(du, wi) if needs[0] else dx
             dbf, dgamma, dbeta, dbi = add_up(sums).split([d, d, d, u.shape[1]])
-        dx = dx.view_as(grads[0]) if needs[0] else None
-        return dx, None, None, *_like((dwi, dbi, dwf, dbf, dgamma, dbeta), weights)
+        return (
+            (dx.view_as(grads[0]) if needs[0] else None),
+            None,
+            None,
+            *_like((dwi, dbi, dwf, dbf, dgamma, dbeta), weights),
+        )
 
 
 def _like(found: Sequence[Tensor | None], weights: list[Tensor]) -> list[Tensor | None]:

@@ -207,10 +207,9 @@ class TokenDecoder(nn.Module):
 
     def fused(self, net: Any, rows: Features, vector: Tensor, dtype: torch.dtype) -> Tensor:
         """The same by the kernels of the encoder ``net``, of texts in a row each."""
-        seen = self._seen(vector, dtype)
-        between = [
-            partial(_told, cross.norm, told) for cross, told in zip(self.cross, seen, strict=True)
-        ]
+        norms: list[Any] = [cross.norm for cross in self.cross]
+        seen = zip(norms, self._seen(vector, dtype), strict=True)
+        between = [partial(_told, norm, told) for norm, told in seen]
         settings = layer_settings(net)._replace(causal=True)
         x = through_fused(net, rows, settings, dtype, between)
         with torch.autocast(x.device.type, dtype=dtype, enabled=dtype != self.bias.dtype):
@@ -225,7 +224,8 @@ class TokenDecoder(nn.Module):
             weight = torch.stack([part.weight for part in maps]).to(dtype)
             bias = torch.stack([part.bias for part in maps]).to(dtype)
             seen = torch.baddbmm(bias[:, None], seen, weight.mT)
-        return self.cross[0].dropout(seen).to(self.bias.dtype)
+        told: Tensor = self.cross[0].get_submodule("dropout")(seen)
+        return told.to(self.bias.dtype)
 
     def logits(self, parts: Shared, features: Tensor) -> Tensor:
         """Score of every word, by the encoder's word embeddings: small inputs only."""
