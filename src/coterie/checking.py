@@ -17,7 +17,7 @@ from coterie.base.edited import edited
 from coterie.base.storage import read_config
 from coterie.errors import CoterieError, DataError, UsageError
 from coterie.methods import load
-from coterie.run_files import MANIFEST, RunFiles, read_status
+from coterie.run_files import MANIFEST, RunFiles, read_status, table_of
 from coterie.run_history import EARLIER, INDEX, LOG, SHAPE, last_change
 
 PAGE = "report.html"
@@ -148,7 +148,7 @@ class _Check:
         check_digests(self.folder, rest)
 
     def _compare_table(self, labels: list[int]) -> None:
-        path, said = self.folder / "assignments.csv", self.files.manifest["data"]["rows"]
+        path, said = table_of(self.folder), self.files.manifest["data"]["rows"]
         if len(labels) != said:
             self.find(f"{path} has {len(labels):,} rows, the manifest says {said:,}.", self.back)
         sizes = Counter(labels)
@@ -166,7 +166,7 @@ class _Check:
         if tree is None:
             return
         self.out.looked_at.append("finest clusters of the table")
-        path, column = self.folder / "assignments.csv", self.files.own.get(tree.column)
+        path, column = table_of(self.folder), self.files.own.get(tree.column)
         if column is None:
             self.find(f"{path} has no column {tree.column!r}.", self.back)
             return

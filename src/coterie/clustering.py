@@ -9,6 +9,7 @@ leaves the one or the other.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -36,6 +37,7 @@ from coterie.report.folder import write_map
 from coterie.run_files import (
     MANIFEST,
     RESULT,
+    SHARDS,
     RunFiles,
     check_known,
     link_files,
@@ -458,6 +460,7 @@ def write(
         save_clusters(after.fitted, folder / "model", outliers=grown)
     if is_new("table"):
         write_rows(folder / "assignments.csv", after.table, {})
+        shutil.rmtree(folder / SHARDS, ignore_errors=True)
         if "split" in after.facts:
             write_sentence_rows(folder, after.facts["split"], after.text_column)
     if is_new("clusters") or is_new("hierarchy") or is_new("tree"):

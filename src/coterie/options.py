@@ -232,6 +232,15 @@ class Options(Reading):
         "Fit a sample of this many different texts, then assign all rows. Default: 25000 if there "
         "are more than 100000 rows, otherwise all. 0 fits all.",
     )
+    engine: Literal["local", "ray"] = option(
+        "local",
+        "local, or ray: distribute a folder of Parquet files over a Ray cluster; same result.",
+        "Advanced",
+        "NAME",
+    )
+    workers: int | None = option(
+        None, "Processes of --engine ray. Default: one per GPU, or per 4 CPUs.", "Advanced", "N"
+    )
     verbose: int = option(0, "1 shows progress and notes on stderr.")
 
     @classmethod

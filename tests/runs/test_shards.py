@@ -125,7 +125,7 @@ def test_ctrl_c_keeps_whole_parts(
     model: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "labelled"
-    label = ShardWorker.label
+    label = ShardWorker.__call__
 
     def stopped(self: ShardWorker, part: Shard) -> dict:
         facts = label(self, part)
@@ -133,7 +133,7 @@ def test_ctrl_c_keeps_whole_parts(
             raise KeyboardInterrupt
         return facts
 
-    monkeypatch.setattr(ShardWorker, "label", stopped)
+    monkeypatch.setattr(ShardWorker, "__call__", stopped)
     result = run("predict", model, corpus, "--out", out, code=130)
     assert says(result.output, "--resume continues with", "3", "4")
     manifest = json.loads((out / "manifest.json").read_text())
@@ -174,11 +174,15 @@ def test_one_broken_part_does_not_stop_the_others(
     out = tmp_path / "labelled"
     other = pa.table({"id": [1], "body": ["ripe apple"]})
     pyarrow.parquet.write_table(other, corpus / "year=2024" / "b.parquet")
+    (corpus / "half.parquet").write_bytes((corpus / "year=2024" / "a.parquet").read_bytes()[:900])
     result = run("predict", model, corpus, "--out", out, code=3)
-    assert says(result.output, "shards could not", "1", "4")
+    assert says(result.output, "files could not", "2", "5")
     assert "year=2024/b.parquet" in result.output and "--resume" in result.output
     manifest = json.loads((out / "manifest.json").read_text())
-    assert manifest["status"] == "failed" and "text" in manifest["parts"][1]["error"]
+    assert manifest["status"] == "failed" and manifest["counts"]["parts"] == 3
+    assert "text" in manifest["failed"]["year=2024/b.parquet"]
+    assert "half.parquet" in manifest["failed"]
+    write(corpus / "half.parquet", TEXTS[:5])
     write(corpus / "year=2024" / "b.parquet", TEXTS[:7])
     run("predict", model, corpus, "--out", out, "--resume")
     assert len(read(out / "year=2024" / "b.parquet")) == 7
@@ -189,15 +193,15 @@ def test_a_part_that_changed_meanwhile_is_refused(model: Path, tmp_path: Path) -
     (part,) = map(look_at, find_shards(str(tmp_path / "in"), tmp_path / "out"))
     write(tmp_path / "in" / "a.parquet", TEXTS[::-1])
     with raises(DataError, "is not the file it"):
-        ShardWorker(job_of(model)).label(part)
+        ShardWorker(job_of(model))(part)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_worker_with_another_model_refuses(model: Path) -> None:
     with raises(DataError, "all machines must"):
-        ShardWorker(replace(job_of(model), model="other")).load()
+        ShardWorker(replace(job_of(model), model="other"))
     with raises(DataError, "all machines must"):
-        ShardWorker(Job(model / "nowhere", "x", "text")).load()
+        ShardWorker(Job(model / "nowhere", "x", "text"))
 
 
 def test_the_digest_is_of_what_names_and_labels_come_from(tmp_path: Path) -> None:

@@ -168,6 +168,7 @@ def show_run(run: Run, *, as_json: bool) -> None:
     """Print the run at a glance, the clusters and where things lie; or the clusters, as JSON."""
     from coterie.exports import shown_languages
     from coterie.report.html import shorten
+    from coterie.run_files import table_of
     from coterie.summary import about_making, about_size
 
     clusters, levels = run.clusters, run.levels
@@ -200,7 +201,7 @@ def show_run(run: Run, *, as_json: bool) -> None:
     made = about_making(run.manifest, clusters, run.hierarchy)
     show_lines(["", *about_size(run.manifest, clusters), *made, *run.remarks])
     path = run.folder
-    typer.echo(f"\npage   {path / 'report.html'}\ntable  {path / 'assignments.csv'}")
+    typer.echo(f"\npage   {path / 'report.html'}\ntable  {table_of(path)}")
     typer.echo(f"model  {path / 'model'}   (new texts: coterie predict {path} FILE)")
 
 

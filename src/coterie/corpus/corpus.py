@@ -292,6 +292,8 @@ class LargeTable:
     read: Callable[[], Iterator[Chunk]]  # goes through the rows, in parts
     survey: Survey  # what the first look through them found
     columns: Any  # those that are worth counting
+    shards: Sequence[Any] = ()  # the files, where each is labelled by itself
+    masker: Masker | None = None
 
     def __iter__(self) -> Iterator[Chunk]:
         """The rows of the first look, and no others: a log file may have grown since."""

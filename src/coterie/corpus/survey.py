@@ -55,10 +55,11 @@ class StreamSampler:
 
     def __init__(self, n: int, seed: int = 0) -> None:
         self.n, self._key = check_integer("n", n), str(seed).encode()[:64]
-        self._digests: list[Any] = []
+        self._digests: dict[int, Any] = {}  # by their first row
         self._kept: dict[int, tuple[str, int]] = {}  # digest to text and row
         self._bar = int(EMPTY)  # a text with a higher digest is not in the sample
-        self._sha = hashlib.sha256()
+        self._sha: Any = hashlib.sha256()
+        self._shas: dict[int, str] = {}  # of merged ones, by their first row
         self._flags: dict[str, tuple[int, list[int]]] = {kind: (0, []) for kind in NOTE_TEXTS}
 
     def add(self, chunk: Chunk) -> None:
@@ -72,7 +73,7 @@ class StreamSampler:
                 digests[i] = digest
                 if digest < self._bar and digest not in self._kept:
                     self._kept[digest] = (text, chunk.first + i)
-        self._digests.append(digests)
+        self._digests[chunk.first] = digests
         if len(self._kept) > 2 * self.n:
             self._prune()
         for kind, flags in row_flags(chunk.values, chunk.texts).items():
@@ -80,9 +81,33 @@ class StreamSampler:
             count, listed = self._flags[kind]
             self._flags[kind] = (count + len(rows), (listed + rows)[:LISTED_ROWS])
 
+    def finish(self) -> None:
+        """Keep no more than a merge needs; nothing can be added any more."""
+        self._prune()
+        parts = [self._digests[first] for first in sorted(self._digests)]
+        if parts:
+            self._digests = {min(self._digests): np.concatenate(parts)}
+        self._sha = self._sha.hexdigest()
+
+    def merge(self, other: StreamSampler) -> None:
+        """Take in other rows that a finished one has seen; the order of merges does not matter."""
+        self._digests |= other._digests
+        self._shas |= {first: other._sha for first in other._digests}
+        for digest, (text, row) in other._kept.items():
+            if digest < self._bar and row < self._kept.get(digest, ("", row + 1))[1]:
+                self._kept[digest] = (text, row)
+        if len(self._kept) > 2 * self.n:
+            self._prune()
+        for kind, (count, listed) in other._flags.items():
+            known, rows = self._flags[kind]
+            self._flags[kind] = (known + count, sorted(rows + listed)[:LISTED_ROWS])
+
     def done(self, text_column: str = "text") -> Survey:
         """The result; rejects a corpus without a word."""
-        digests = np.concatenate(self._digests) if self._digests else np.empty(0, np.uint64)
+        parts = [self._digests[first] for first in sorted(self._digests)]
+        digests = np.concatenate(parts) if parts else np.empty(0, np.uint64)
+        for first in sorted(self._shas):
+            self._sha.update(self._shas[first].encode())
         filled = digests != EMPTY
         if not filled.any():
             raise no_words(len(digests), text_column)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coterie._files import write_text
-from coterie._trust import damaged, inside
+from coterie._trust import damaged
 from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import cell_values
 from coterie.corpus.write import bare_name
@@ -39,6 +39,7 @@ from coterie.run_files import (
     read_levels,
     read_map,
     read_tree,
+    table_of,
     table_parts,
 )
 from coterie.summary import about_making, about_size, data_notes
@@ -151,7 +152,7 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
     levels = read_levels(path) if tree is None else tree.above()
     if tree is not None:  # its numbers are by size in one cut alone
         clusters = sorted(clusters, key=by_size)
-    table = inside(path, "assignments.csv")
+    table = table_of(path)
     quality: list[Figure] = []
     points = outliers = stability = timeline = None
     if table.exists():

@@ -25,6 +25,7 @@ from coterie.masking import masked_sentence
 from coterie.methods.auto import Auto
 from coterie.options import Options
 from coterie.run_files import NEXT, index_of, model_folder
+from coterie.runs.engine import Engine
 from coterie.runs.folder import RunFolder, read_started, refuse_taken
 from coterie.runs.guide import about_guidance, digest, read_guidance
 from coterie.runs.outputs import check_run_output
@@ -50,6 +51,11 @@ class MadeRun:
 
 def make_run(data: object, asked: Options) -> MadeRun:
     """Read, find the number of clusters, fit, describe, mark outliers, write."""
+    with Engine(asked.engine, asked.workers) as engine:
+        return _make_run(data, asked, engine)
+
+
+def _make_run(data: object, asked: Options, engine: Engine) -> MadeRun:
     folder, resume, overwrite = asked.folder, asked.resume, asked.overwrite
     temporary = None
     if folder is None:
@@ -62,7 +68,7 @@ def make_run(data: object, asked: Options) -> MadeRun:
         refuse_held(path)
         refuse_taken(path, resume=resume, overwrite=overwrite)
     model = asked.make_checked_model()
-    corpus, encoder = read_texts(data, asked)
+    corpus, encoder = read_texts(data, asked, engine)
     if encoder is not None:  # vectors of the user's own
         model.encoder, asked = encoder, replace(asked, encoder=encoder, vectors=None)
     earlier = None
@@ -88,7 +94,7 @@ def make_run(data: object, asked: Options) -> MadeRun:
                 place.manifest["split"] = {"by": asked.split, **corpus.split}
             if guidance is not None and asked.guided:
                 place.manifest["guidance"] = about_guidance(guidance, model, asked)
-            Results(place, asked, model, corpus, earlier, fit.medium).write()
+            Results(place, asked, model, corpus, earlier, fit.medium, engine).write()
     return MadeRun(
         path,
         model=model if corpus.large is None else None,

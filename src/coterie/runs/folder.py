@@ -27,10 +27,12 @@ from coterie.run_files import (
     NEXT,
     RESULT,
     RUNNING,
+    SHARDS,
     is_run,
     replace_run,
     run_files,
     seal,
+    table_of,
 )
 
 CHOICE = {
@@ -153,7 +155,8 @@ class RunFolder:
 
     def complete(self) -> None:
         """Say that the run is done, and put it into its place."""
-        for name in ("clusters.json", "assignments.csv", "map.json", "model", "report.html"):
+        table = table_of(self.work).name
+        for name in ("clusters.json", table, "map.json", "model", "report.html"):
             if not (self.work / name).exists():
                 raise OSError(
                     f"{self.work / name} has vanished while the run was writing its folder"
@@ -254,10 +257,10 @@ def withdraw(path: Path) -> None:
         if (RESULT.fullmatch(name) or RUNNING.fullmatch(name)) and name != LOCK:
             file.unlink(missing_ok=True)
     drop_checkpoints(path)
-    model = path / "model"
-    for place in (*sorted(model.rglob("*"), reverse=True), model):
-        if place.is_dir() and not any(place.iterdir()):
-            place.rmdir()
+    for folder in (path / "model", path / SHARDS, path / "places"):
+        for place in (*sorted(folder.rglob("*"), reverse=True), folder):
+            if place.is_dir() and not any(place.iterdir()):
+                place.rmdir()
 
 
 def drop_checkpoints(path: Path) -> None:

@@ -7,6 +7,7 @@ on. In the end the map shows 200,000 of the rows, and the density of all.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,9 @@ from coterie._trust import read_arrays
 from coterie._types import Floats, Ints
 from coterie.report.folder import write_map
 from coterie.report.layout import Placer, density, sample_rows
-from coterie.run_files import own_columns, read_map, table_parts
+from coterie.run_files import SHARDS, own_columns, read_map, shards_of, table_of, table_parts
 
-PLACER, PLACES = "placer.safetensors", "places.bin"
+PLACER, PLACES, PLACES_OF_SHARDS = "placer.safetensors", "places.bin", "places"
 NOWHERE = 0xFFFF  # both coordinates of a row without a text
 
 
@@ -30,25 +31,33 @@ class RowPlaces:
 
     Parameters
     ----------
-    work : Path
-        Folder of the run, with the file of the placer.
-    done : int
-        Rows that have a place already.
+    placer : Placer
+    path : Path
+        Where to write.
+    done : int, default=0
+        Rows that have a place there already.
+    own : str, optional
+        The file has this in its name until it is whole; default: it grows under its own name.
     """
 
-    def __init__(self, work: Path, done: int) -> None:
-        arrays = read_arrays(work / PLACER)
-        self.placer = Placer.from_arrays(arrays)
-        self.path, self.done = work / PLACES, done
+    def __init__(self, placer: Placer, path: Path, done: int = 0, own: str = "") -> None:
+        self.placer, self.path, self.done = placer, path, done
+        self.grows = path.with_name(f".{path.name}.{own}") if own else path
 
     def __enter__(self) -> RowPlaces:
-        self.file = open_own(self.path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.file = open_own(self.grows)
         self.file.seek(4 * self.done)
         self.file.truncate()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         self.file.close()
+        if self.grows != self.path:
+            if kind is None:
+                self.grows.replace(self.path)
+            else:
+                self.grows.unlink()
 
     def add(self, texts: Sequence[str], labels: Ints, vectors: Floats) -> None:
         """Place the next rows; those without a cluster are nowhere."""
@@ -61,6 +70,11 @@ class RowPlaces:
         self.file.flush()
 
 
+def read_placer(work: Path) -> Placer:
+    """What places the rows of a run, from its folder."""
+    return Placer.from_arrays(read_arrays(work / PLACER))
+
+
 def save_placer(work: Path, vectors: Floats, made: dict[str, Any], seed: int) -> None:
     """Keep what places further rows; a map of discs has no room for them."""
     if made["layout"] == "neighbors":
@@ -70,21 +84,29 @@ def save_placer(work: Path, vectors: Floats, made: dict[str, Any], seed: int) ->
 
 def write_places(work: Path, seed: int) -> None:
     """Write the map of all rows, and delete what it was made from."""
-    if not (work / PLACES).exists():
-        return
-    made = read_map(work)
-    assert made is not None  # written with the sample
-    places = np.fromfile(work / PLACES, dtype="<u2").reshape(-1, 2)
-    labels = _labels(work / "assignments.csv")
-    labels[(places == NOWHERE).all(axis=1)] = -1
-    rows = sample_rows(labels, seed)
-    shown = places[rows].astype(np.int64)
-    made |= {"rows": rows.tolist(), "x": shown[:, 0].tolist(), "y": shown[:, 1].tolist()}
-    if len(rows) < made["total"]:
-        made["density"] = density(places[labels >= 0]).tolist()
-    write_map(work, made)
-    for name in (PLACES, PLACER):
-        (work / name).unlink(missing_ok=True)
+    if (work / PLACER).exists():
+        made = read_map(work)
+        assert made is not None  # written with the sample
+        found = [work / PLACES, *(place_of(work, path) for path in shards_of(work))]
+        parts = [np.fromfile(path, dtype="<u2") for path in found if path.exists()]
+        places = np.concatenate(parts).reshape(-1, 2)
+        labels = _labels(table_of(work))
+        labels[(places == NOWHERE).all(axis=1)] = -1
+        rows = sample_rows(labels, seed)
+        shown = places[rows].astype(np.int64)
+        made |= {"rows": rows.tolist(), "x": shown[:, 0].tolist(), "y": shown[:, 1].tolist()}
+        if len(rows) < made["total"]:
+            made["density"] = density(places[labels >= 0]).tolist()
+        write_map(work, made)
+        (work / PLACER).unlink()  # first: without it, the map is written
+    (work / PLACES).unlink(missing_ok=True)
+    shutil.rmtree(work / PLACES_OF_SHARDS, ignore_errors=True)
+
+
+def place_of(work: Path, shard: Path) -> Path:
+    """Where the places of the rows of a labelled shard go."""
+    inside = shard.relative_to(work / SHARDS).as_posix()
+    return work / PLACES_OF_SHARDS / f"{inside}.bin"
 
 
 def _labels(path: Path) -> Ints:

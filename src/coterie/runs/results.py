@@ -7,8 +7,9 @@ and counted, part by part, in memory that does not grow with them; that can be s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from coterie._cache import is_on
 from coterie._facts import hardware, peak_memory
-from coterie._progress import make_progress, working
+from coterie._progress import Progress, make_progress, working
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
@@ -44,17 +46,29 @@ from coterie.neighbors import top_k
 from coterie.options import Options
 from coterie.report.folder import make_map, write_map
 from coterie.run_files import (
+    SHARDS,
     own_columns,
     read_clusters,
     read_header,
     read_levels,
     read_tree,
     result_columns,
+    shards_of,
     table_parts,
 )
+from coterie.runs.engine import Engine, failures
 from coterie.runs.folder import RunFolder, now
-from coterie.runs.label import Labeller, label
-from coterie.runs.places import PLACER, RowPlaces, save_placer, write_places
+from coterie.runs.label import Labeller, label, model_digest
+from coterie.runs.places import (
+    PLACER,
+    PLACES,
+    RowPlaces,
+    place_of,
+    read_placer,
+    save_placer,
+    write_places,
+)
+from coterie.runs.shards import Job, ShardWorker, clear_unfinished, read_batches
 from coterie.summary import CLOSE, summarise
 from coterie.tree import Tree, TreeRows, grow
 
@@ -113,10 +127,10 @@ class Results:
     """Writes the results of a fitted model into the folder of its run.
 
     ``earlier`` is the run whose numbers, names and locks are taken over; ``medium`` the number of
-    clusters to show of a run that found it itself.
+    clusters to show of a run that found it itself; ``engine`` labels many files.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a run is made of
         self,
         place: RunFolder,
         options: Options,
@@ -124,9 +138,11 @@ class Results:
         corpus: Corpus,
         earlier: EarlierRun | None = None,
         medium: int = 0,
+        engine: Engine | None = None,
     ) -> None:
         self.place, self.options, self.model = place, options, model
         self.corpus, self.earlier, self.medium = corpus, earlier, medium
+        self.engine = engine or Engine()
 
     def write(self) -> None:
         """Write all files and mark the run as done."""
@@ -354,7 +370,10 @@ class Results:
         for form in dict.fromkeys(self.options.write):
             if form != "csv":
                 with GrowingTable(work / f"assignments.{form}") as table:
-                    for part in joined(large, work / "assignments.csv"):
+                    for path in shards_of(work):
+                        for batch in read_batches(path):
+                            table.write(batch, {})
+                    for part in () if large.shards else joined(large, work / "assignments.csv"):
                         table.write(*part)
         # The manifest itself stays as it is until all is written.
         facts = {**facts, **facts["fitted"], **self.finished, **self.outliers(tally.outliers)}
@@ -408,6 +427,10 @@ class Results:
         """Write ``assignments.csv`` and count; goes on where an earlier run stopped."""
         work, tree = self.place.work, labeller.tree
         tally = Tally(large.columns, CLOSE, "cluster" if tree is None else tree.column)
+        progress = make_progress(self.options.verbose)
+        if large.shards:
+            self._label_shards(large, labeller, tally, progress)
+            return tally
         file = work / "assignments.csv"
         if resumed and file.exists():
             record_path(file).unlink(missing_ok=True)  # a kill may have come before
@@ -415,14 +438,13 @@ class Results:
                 tally.add(rows, columns)
             return tally
         made_from = {"texts": large.survey.sha256, "started": self.place.manifest["started"]}
-        progress = make_progress(self.options.verbose)
         with GrowingTable(file, lambda: made_from, resume=resumed) as table:
             if table.rows:
                 for rows, columns in joined(large, table.partial, table.rows):
                     tally.add(rows, columns)
             with ExitStack() as open_files:
                 if (work / PLACER).exists():
-                    places = RowPlaces(work, table.rows)
+                    places = RowPlaces(read_placer(work), work / PLACES, table.rows)
                     labeller.observers.append(open_files.enter_context(places))
                 open_files.enter_context(working(progress, "assign", len(self.corpus), table.rows))
                 for rows, columns in label(large, labeller, table):
@@ -430,6 +452,39 @@ class Results:
                     tally.add(rows, columns)
                     progress.advance(table.rows)
         return tally
+
+    def _label_shards(
+        self, large: LargeTable, labeller: Labeller, tally: Tally, progress: Progress
+    ) -> None:
+        """The same for many files: each is labelled by itself, into a folder of as many."""
+        work = self.place.work.resolve()
+        clear_unfinished(work)
+        job = Job(
+            work,
+            model_digest(work),
+            large.text_column,
+            self.corpus.id_column,
+            cache=is_on(),
+            masker=large.masker,
+            made_from={"texts": large.survey.sha256, "model": model_digest(work / "model")},
+            tally=tally.empty(),
+        )
+        shards = [replace(shard, target=work / SHARDS / shard.name) for shard in large.shards]
+        if (work / PLACER).exists():
+            shards = [replace(shard, places=place_of(work, shard.target)) for shard in shards]
+        here = labeller if self.engine.name == "local" else None
+        results = self.engine.each(partial(ShardWorker, job, here), shards)
+        failed = dict[str, str]()
+        with closing(results), working(progress, "assign", len(self.corpus), 0):
+            for done in results:
+                if done.found is None:
+                    failed[done.item.name] = done.error
+                else:
+                    tally.merge(done.found["tally"])
+                    progress.advance(tally.rows)
+        if failed:
+            what = "labelled; mend them and repeat the command with `resume`"
+            raise failures(failed, len(shards), what)
 
 
 def joined(

@@ -8,10 +8,14 @@ texts.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import copy
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -36,8 +40,11 @@ from coterie.corpus.vectors import VectorRows
 from coterie.description.tally import ColumnLook
 from coterie.encoders import GivenVectors
 from coterie.errors import UsageError
+from coterie.masking import Masker
 from coterie.options import Options
+from coterie.runs.engine import Engine, failures
 from coterie.runs.masked import make_masker
+from coterie.runs.shards import Shard, check_same_columns, read_shard, shards_from
 
 LARGE = 100_000  # rows; up to that, all texts are fitted: 3.2 GB with k-means on static vectors
 SAMPLE = 25_000  # different texts to fit
@@ -45,14 +52,18 @@ PER_CLUSTER = 50  # of them for each cluster that is asked for
 LARGEST_SAMPLE = 100_000  # whatever the number of clusters
 COPIES = 2  # repeats are fitted, too, up to this many times the sample
 
+Seen: TypeAlias = "tuple[StreamSampler, ColumnLook, Counter[str]]"  # of a file, and what was masked
 
-def read_texts(data: Any, options: Options) -> tuple[Corpus, GivenVectors | None]:
+
+def read_texts(
+    data: Any, options: Options, engine: Engine | None = None
+) -> tuple[Corpus, GivenVectors | None]:
     """The texts of a run, and its encoder where the user gives vectors.
 
     A string or path names a file, ``"-"`` standard input, and ``"sample"`` the messages that come
-    with coterie. If there are too many rows, the corpus is a sample.
+    with coterie. If there are too many rows, the corpus is a sample. ``engine`` reads many files.
     """
-    corpus = _read(data, options)
+    corpus = _read(data, options, engine or Engine())
     _check(corpus, options)
     encoder = None
     if options.vectors is not None:
@@ -60,22 +71,39 @@ def read_texts(data: Any, options: Options) -> tuple[Corpus, GivenVectors | None
     return (corpus if options.split is None else split_corpus(corpus)), encoder
 
 
-def _read(data: Any, options: Options) -> Corpus:
+def _read(data: Any, options: Options, engine: Engine) -> Corpus:
     size, limit = sample_size(options.fit_sample, options.wanted)
     masker = make_masker(options.mask_names) if options.masks else None
-    if not files_of(data):
+    named = files_of(data)
+    if engine.name != "local" and not named:
+        raise _no_shards(engine)
+    if not named:
         corpus = make_corpus(data, options.text_column, options.id_column, masker=masker)
         if limit is None or len(corpus) <= limit:
             return corpus
         return draw_sample(corpus, size, options, len(corpus))
-    named = bundled(str(data)) if isinstance(data, (str, Path)) else data
-    stream = TextStream(Source(named, again=True), **options.reading, masker=masker)
+    where = bundled(str(data)) if isinstance(data, (str, Path)) else data
+    stream = TextStream(Source(where, again=True), **options.reading, masker=masker)
+    if stream.source.parts and stream.format == "parquet":
+        shards = shards_from([part.name for part in stream.source.parts if part.head()])
+        if limit is not None and sum(shard.rows for shard in shards) > limit:
+            return draw_from_shards(stream, shards, size, options, engine)
+        return read_corpus(stream.source, **options.reading, masker=masker)
+    if engine.name != "local":
+        raise _no_shards(engine)
     most = stream.most_rows() - (stream.format in ("csv", "tsv"))  # the header
     if limit is not None and most > limit:
         sampled = draw_sample(stream, size, options, most)
         if len(sampled) > limit:
             return sampled
     return read_corpus(stream.source, **options.reading | {"format": stream.format}, masker=masker)
+
+
+def _no_shards(engine: Engine) -> UsageError:
+    return UsageError(
+        f"`engine={engine.name!r}` distributes files: name a folder, a pattern or a list of "
+        "Parquet files."
+    )
 
 
 def files_of(data: Any) -> list[Path]:
@@ -105,6 +133,75 @@ def sample_size(fit_sample: int | None, clusters: int | None) -> tuple[int, int 
     if fit_sample is None:
         return max(SAMPLE, min(PER_CLUSTER * (clusters or 0), LARGEST_SAMPLE)), LARGE
     return fit_sample, fit_sample or None
+
+
+@dataclass(frozen=True)
+class Looking:
+    """What the first pass over each of many files does: makes a sampler and looks at columns."""
+
+    size: int  # of the sample
+    seed: int
+    columns: ColumnLook  # that has begun
+    id_column: str | None
+    masker: Masker | None
+
+    def __call__(self) -> Callable[[Shard], Seen]:
+        return self.look
+
+    def look(self, shard: Shard) -> Seen:
+        """Go through a file."""
+        sampler, columns = StreamSampler(self.size, self.seed), copy.deepcopy(self.columns)
+        stream = read_shard(shard, columns.text_column, self.id_column, self.masker)
+        for chunk in stream:
+            sampler.add(replace(chunk, first=shard.first + chunk.first))
+            columns.add(chunk.table)
+        sampler.finish()
+        masked = Counter() if self.masker is None else Counter(self.masker.counts)
+        return sampler, columns, masked
+
+
+def draw_from_shards(
+    stream: TextStream, shards: Sequence[Shard], size: int, options: Options, engine: Engine
+) -> Corpus:
+    """The same from many Parquet files, which workers may read.
+
+    The sample is that of one file with all rows, by whichever workers it is drawn.
+    """
+    check_same_columns(shards)
+    filled = [shard for shard in shards if shard.rows]
+    first = read_shard(filled[0], stream.text_column, stream.id_column, stream.masker)
+    begin = next(iter(first))
+    column, columns = str(first.text_column), ColumnLook(str(first.text_column), stream.id_column)
+    columns.begin(begin.table)
+    work = Looking(size, options.seed, copy.deepcopy(columns), stream.id_column, stream.masker)
+    sampler, masked = StreamSampler(size, options.seed), Counter[str]()
+    progress, rows, failed = make_progress(options.verbose), 0, dict[str, str]()
+    results = engine.each(work, filled)
+    with closing(results), working(progress, "read", shards[-1].first + shards[-1].rows):
+        for done in results:
+            if done.found is None:
+                failed[done.item.name] = done.error
+                continue
+            sampler.merge(done.found[0])
+            columns.merge(done.found[1])
+            masked += done.found[2]
+            rows += done.item.rows
+            progress.advance(rows)
+    if failed:
+        raise failures(failed, len(shards), "read; mend them, or take them away")
+    found = sampler.done(column)
+    large = LargeTable(
+        stream.source.name, column, stream.chunks, found, columns.done(), shards, stream.masker
+    )
+    return Corpus(
+        CleanTexts(found.repeated(COPIES * size)),
+        begin.table.slice(0, 0),
+        column,
+        stream.id_column,
+        (*stream.notes, *found.notes),
+        None if stream.masker is None else dict(sorted(masked.items())),
+        large,
+    )
 
 
 def draw_sample(table: TextStream | Corpus, size: int, options: Options, most: int) -> Corpus:

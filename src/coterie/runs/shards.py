@@ -4,28 +4,26 @@ A shard is whole or not there: it grows under a name of its own and is renamed a
 footer says of which file and by which model it was made, so that nothing else is needed to resume.
 Labelled twice, it is the same file; so a worker that dies costs time and nothing else.
 
-Ray Data is not used: its Parquet writer opens files under their final names, so that a worker that
-dies leaves half a file, and it names them by the run, so that a second run adds rows again. Retries
-are ours as well: Ray would repeat a call on the worker it was sent to, restarted; here the shard
-goes to whoever is free, and one that kills every worker is given up after a few.
+Ray Data's own Parquet writer is not used: it opens files under their final names, so that a worker
+that dies leaves half a file, and names them by the run, so that a second run adds rows again.
 """
 
 from __future__ import annotations
 
 import glob
 import json
-import logging
 import os
 import re
 import secrets
-import socket
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,31 +35,27 @@ from coterie._facts import versions
 from coterie._files import write_json
 from coterie._folders import one_state
 from coterie._progress import Progress, make_progress, say, working
-from coterie._validation import check_choice, need
 from coterie.corpus import Source, TextStream
 from coterie.corpus.corpus import no_words
 from coterie.corpus.source import file_of
 from coterie.corpus.tables import count_rows
 from coterie.corpus.write import GrowingTable
+from coterie.description.tally import Tally
 from coterie.errors import CoterieError, DataError, UsageError
 from coterie.masking import Masker, masked_sentence
-from coterie.run_files import model_folder
+from coterie.run_files import model_folder, own_columns
+from coterie.runs.engine import Engine, failures
 from coterie.runs.label import Labeller, made_from, model_digest, outlier_sentence
 from coterie.runs.masked import masker_of
 from coterie.runs.outputs import check_shards_folder
+from coterie.runs.places import Placer, RowPlaces, read_placer
 
 KEY = "coterie.part"  # in the footer of a labelled shard
 UNFINISHED = ".unfinished"
 READERS = 16  # footers read at a time; on a network drive most of it is waiting
-ENGINES = ("local", "ray")
 COUNTS = ("rows", "placed", "outliers")
-SHOWN = 3  # shards that failed, by name; the manifest has all
-TRIES = 3  # of a shard, and of workers in a row that die before they are ready
-PATIENCE = 10  # seconds for a cluster to answer
-CPUS = 4  # of a worker, where nobody says how many workers; each holds a model in memory
 
 T = TypeVar("T")
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -73,6 +67,8 @@ class Shard:
     target: Path
     rows: int = 0
     digest: str = ""  # of its size and footer, which tell changes without reading the texts
+    first: int = 0  # rows of the shards before it
+    places: Path | None = None  # where the places of its rows on the map go, if it has one
 
 
 @dataclass(frozen=True)
@@ -87,56 +83,55 @@ class Job:
     cache: bool = True  # whether vectors may be kept on disk
     masker: Masker | None = None  # of personal data, if it is masked
     level: int | str | None = None  # of the merge tree; default: the one that is shown
+    made_from: dict[str, Any] = field(default_factory=dict)  # default: model and settings
+    tally: Tally | None = None  # what is counted, if anything is; without rows yet
 
     def stamp(self, shard: Shard) -> dict[str, Any]:
         """What decides the content of a labelled shard."""
-        settings = made_from(
+        settings = self.made_from or made_from(
             self.model, self.text_column, self.outlier_limit, self.masker, self.level
         )
         return {**settings, "source": shard.digest}
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a shard."""
-
-    shard: Shard
-    facts: dict[str, Any] | None  # of a labelled shard, as :meth:`ShardWorker.label` returns them
-    error: str = ""  # why there are none
-    tries: int = 1
-
-
 class ShardWorker:
-    """A process that holds the model, loaded once, and labels the shards it is given."""
+    """Holds the model, loaded once, and labels the shards it is given.
 
-    def __init__(self, job: Job) -> None:
+    The model is that of the job's folder, unless it is here already.
+    """
+
+    def __init__(self, job: Job, labeller: Labeller | None = None) -> None:
         self.job = job
-        self._labeller: Labeller | None = None
-
-    def load(self) -> int:
-        """Read the model, unless it is another one than that of the run; the process id."""
-        folder = self.job.folder
-        found = None
-        if folder.is_dir():
-            found = Labeller.read(folder, self.job.outlier_limit, self.job.level)
-        if found is None or found.digest != self.job.model:
+        if labeller is None and job.folder.is_dir():
+            labeller = Labeller.read(job.folder, job.outlier_limit, job.level)
+            labeller = labeller if labeller.digest == job.model else None
+        if labeller is None:
             raise DataError(
-                f"a worker finds no model, or another one, in {folder}; all machines must see "
+                f"a worker finds no model, or another one, in {job.folder}; all machines must see "
                 "the same folders under the same path."
             )
-        self._labeller = found
-        return os.getpid()
+        self.labeller = labeller
+        self._placer: Placer | None = None
 
-    def label(self, shard: Shard) -> dict[str, Any]:
+    def __call__(self, shard: Shard) -> dict[str, Any]:
         """Label all rows of a shard in their order and put the file in its place.
 
-        Returns the stamp, ``rows``, ``placed`` and ``outliers``, as in the footer, and ``seconds``.
+        Returns the stamp, ``rows``, ``placed`` and ``outliers``, as in the footer, ``seconds``,
+        and the ``tally``, if one is asked for. A shard that is labelled already is only counted.
         """
         begun, job = time.monotonic(), self.job
-        if self._labeller is None:
-            self.load()
-        labeller = self._labeller
-        assert labeller is not None
+        tally = None if job.tally is None else job.tally.empty()
+        facts = read_facts(shard, job)
+        if facts is None:
+            facts = self._label(shard, tally)
+        elif tally is not None:
+            for table in read_batches(shard.target):
+                own = own_columns(table.column_names)
+                tally.add(table, {name: table[n].to_pylist() for name, n in own.items()})
+        return {**facts, "seconds": round(time.monotonic() - begun, 3), "tally": tally}
+
+    def _label(self, shard: Shard, tally: Tally | None) -> dict[str, Any]:
+        job, labeller = self.job, self.labeller
         if look_at(shard) != shard:
             raise DataError(
                 f"{shard.source} is not the file it was when the run began; start anew."
@@ -147,9 +142,12 @@ class ShardWorker:
         marked, placed = labeller.marked, labeller.placed
         table = GrowingTable(unfinished)
         try:
-            with table, nullcontext() if job.cache else no_cache():
+            with table, nullcontext() if job.cache else no_cache(), self._places(shard, own):
                 for rows, texts in self._read(shard):
-                    table.write(rows, labeller(texts))
+                    columns = labeller(texts)
+                    table.write(rows, columns)
+                    if tally is not None:
+                        tally.add(rows, columns)
                 if table.rows != shard.rows:
                     raise DataError(
                         f"{shard.source}: {table.rows:,} of {shard.rows:,} rows were read."
@@ -162,9 +160,19 @@ class ShardWorker:
                 table.facts[KEY] = json.dumps(facts)
             unfinished.replace(shard.target)
         finally:
+            labeller.observers.clear()
             table.discard()
             unfinished.unlink(missing_ok=True)
-        return {**facts, "seconds": round(time.monotonic() - begun, 3)}
+        return facts
+
+    def _places(self, shard: Shard, own: str) -> Any:
+        """Write the places of the rows on the map, if there is one."""
+        if shard.places is None:
+            return nullcontext()
+        self._placer = self._placer or read_placer(self.job.folder)
+        places = RowPlaces(self._placer, shard.places, own=own)
+        self.labeller.observers.append(places)
+        return places
 
     def _read(self, shard: Shard) -> Iterator[tuple[pa.Table, list[str]]]:
         job = self.job
@@ -173,14 +181,23 @@ class ShardWorker:
         if not shard.rows:  # writers of many shards leave empty ones
             yield pyarrow.parquet.read_schema(shard.source).empty_table(), []
             return
-        for chunk in TextStream(
-            shard.source,
-            text_column=job.text_column,
-            id_column=job.id_column,
-            format="parquet",
-            masker=job.masker,
-        ):
+        for chunk in read_shard(shard, job.text_column, job.id_column, job.masker):
             yield chunk.table, chunk.texts
+
+
+def read_shard(
+    shard: Shard, text_column: str | None, id_column: str | None, masker: Masker | None
+) -> TextStream:
+    """The rows of a shard."""
+    return TextStream(
+        shard.source, text_column=text_column, id_column=id_column, format="parquet", masker=masker
+    )
+
+
+def read_batches(path: Path) -> Iterator[pa.Table]:
+    """The rows of a labelled shard, in parts."""
+    for batch in pyarrow.parquet.ParquetFile(path).iterread_batches():
+        yield pa.Table.fromread_batches([batch])
 
 
 def is_sharded(said: str) -> bool:
@@ -226,6 +243,30 @@ def find_shards(said: str, out: Path) -> list[Shard]:
             )
         shards[name] = Shard(name, file, out / name)
     return list(shards.values())
+
+
+def shards_from(names: Sequence[str]) -> list[Shard]:
+    """Files of one table, looked at, in the order of their names below the folder of all."""
+    paths = [Path(name).resolve() for name in names]
+    base = Path(os.path.commonpath([path.parent for path in paths]))
+    named = {path.relative_to(base).as_posix(): path for path in paths}
+    found = in_threads(_try_look, [Shard(n, named[n], Path()) for n in sorted(named)])
+    if damaged := dict(pair for pair in found if not isinstance(pair, Shard)):
+        raise failures(damaged, len(found), "read; mend them, or take them away")
+    shards = [shard for shard in found if isinstance(shard, Shard)]
+    before = accumulate((shard.rows for shard in shards), initial=0)
+    return [replace(shard, first=first) for shard, first in zip(shards, before, strict=False)]
+
+
+def check_same_columns(shards: Sequence[Shard]) -> None:
+    """Refuse files that are not of one table."""
+    all_names = in_threads(lambda shard: pyarrow.parquet.read_schema(shard.source).names, shards)
+    for shard, names in zip(shards, all_names, strict=True):
+        if names != all_names[0]:
+            raise DataError(
+                f"{shard.source} has the columns {', '.join(names)}, but {shards[0].source} has "
+                f"{', '.join(all_names[0])}; give files of one table."
+            )
 
 
 def read_facts(shard: Shard, job: Job) -> dict[str, Any] | None:
@@ -281,34 +322,53 @@ def predict_shards(  # noqa: PLR0913 - what the command has
     ``workers`` of a cluster ("ray"). The rest is as in :func:`~coterie.runs.label.predict_file`;
     the first shard decides on the column of texts where none is named.
     """
-    check_choice("--engine", engine, ENGINES)
-    if workers is not None and engine != "ray":
-        raise UsageError("--workers needs --engine ray.")
+    where = Engine(engine, workers)
     folder, out = folder.resolve(), out.resolve()
-    shards = _in_threads(look_at, find_shards(said, out))
+    found = in_threads(_try_look, find_shards(said, out))
+    shards = [shard for shard in found if isinstance(shard, Shard)]
+    damaged = dict(pair for pair in found if not isinstance(pair, Shard))
     _check_out(out, shards, model_folder(folder), resume=resume)
+    if not shards:
+        raise failures(damaged, len(found), "read")
     column = _text_column(shards, text_column, id_column)
     masker = masker_of(folder, mask, mask_names)
     digest = one_state([folder], lambda: model_digest(folder))
     job = Job(folder, digest, column, id_column, outlier_limit, is_on(), masker, level)
-    run = ShardsRun(shards, job, out, {"name": engine, "workers": workers})
-    run.go(_here(job, run.missing) if engine == "local" else on_ray(job, run.missing, workers))
+    run = ShardsRun(shards, job, out, {"name": engine, "workers": workers}, damaged)
+    run.go(where)
 
 
-def _in_threads(work: Callable[[Shard], T], shards: Sequence[Shard]) -> list[T]:
+def _try_look(shard: Shard) -> Shard | tuple[str, str]:
+    """The shard, looked at; or its name and why it cannot be read."""
+    try:
+        return look_at(shard)
+    except (CoterieError, OSError) as error:
+        return shard.name, str(error)
+
+
+def in_threads(work: Callable[[Shard], T], shards: Sequence[Shard]) -> list[T]:
+    """What ``work`` gives for each of the shards, some at a time."""
     with ThreadPoolExecutor(READERS) as pool:
         return list(pool.map(work, shards))
 
 
 class ShardsRun:
-    """The state of a run, told by the files in its folder; ``engine`` is for the manifest."""
+    """The state of a run, told by the files in its folder; ``engine`` is for the manifest.
+
+    ``damaged`` are files that cannot be read, and why.
+    """
 
     def __init__(
-        self, shards: Sequence[Shard], job: Job, out: Path, engine: dict[str, Any]
+        self,
+        shards: Sequence[Shard],
+        job: Job,
+        out: Path,
+        engine: dict[str, Any],
+        damaged: dict[str, str],
     ) -> None:
         self.shards, self.job, self.out, self.engine = shards, job, out, engine
         self.done = self._read(shards)  # counts of the shards that are labelled, by name
-        self.failed: dict[str, str] = {}  # why others are not
+        self.failed = dict(damaged)  # why others are not
         self._begun = time.monotonic()
 
     @property
@@ -321,8 +381,8 @@ class ShardsRun:
         """Rows, placed texts and outliers of the shards that are done."""
         return {key: sum(facts[key] for facts in self.done.values()) for key in COUNTS}
 
-    def go(self, outcomes: Generator[Outcome, None, None]) -> None:
-        """Take outcomes until all are there; then look whether every row is."""
+    def go(self, engine: Engine) -> None:
+        """Label what is missing; then look whether every row is there."""
         self.out.mkdir(parents=True, exist_ok=True)
         clear_unfinished(self.out)
         if self.done:
@@ -330,7 +390,7 @@ class ShardsRun:
         status = "failed"
         self._write("running")
         try:
-            self._take(outcomes)
+            self._take(engine)
             self._check()
             status = "done"
         except KeyboardInterrupt:
@@ -360,48 +420,42 @@ class ShardsRun:
 
     def _read(self, shards: Sequence[Shard]) -> dict[str, dict[str, Any]]:
         """Counts of those shards that are in the folder; refuses what was made otherwise."""
-        found = _in_threads(lambda shard: read_facts(shard, self.job), shards)
+        found = in_threads(lambda shard: read_facts(shard, self.job), shards)
         pairs = zip(shards, found, strict=True)
         return {shard.name: facts for shard, facts in pairs if facts is not None}
 
-    def _take(self, outcomes: Generator[Outcome, None, None]) -> None:
+    def _take(self, engine: Engine) -> None:
         total = sum(shard.rows for shard in self.shards)
         rows = self.counts["rows"]
         progress = make_progress(1) if self.missing else Progress()
+        results = engine.each(partial(ShardWorker, self.job), self.missing)
         # Closed at once, not when it is collected: workers must not outlive an interrupt.
-        with closing(outcomes), working(progress, "label", total, rows):
-            for outcome in outcomes:
-                if outcome.facts is None:
-                    self.failed[outcome.shard.name] = outcome.error
+        with closing(results), working(progress, "label", total, rows):
+            for done in results:
+                if done.found is None:
+                    self.failed[done.item.name] = done.error
                     continue
-                self.done[outcome.shard.name] = {**outcome.facts, "tries": outcome.tries}
-                rows += outcome.shard.rows
+                self.done[done.item.name] = done.found
+                rows += done.item.rows
                 progress.advance(rows)
 
     def _check(self) -> None:
         """Every row once: each shard is there and has the rows of its source."""
         if self.failed:
-            lines = [f"{name}: {why}" for name, why in list(self.failed.items())[:SHOWN]]
-            more = len(self.failed) - len(lines)
-            lines += [f"and {more:,} more, in manifest.json"] if more else []
-            failures = "\n  ".join(lines)
-            raise DataError(
-                f"{len(self.failed):,} of {len(self.shards):,} shards could not be labelled; fix "
-                f"them and repeat the command with `resume`.\n  {failures}"
-            )
+            what = "labelled; mend them and repeat the command with `resume`"
+            raise failures(self.failed, len(self.failed) + len(self.done), what)
         if gone := {shard.name for shard in self.shards} - self._read(self.shards).keys():
             raise CoterieError(f"{min(gone)} is gone from {self.out}; go on with `resume`.")
         if not self.counts["placed"]:
             raise no_words(self.counts["rows"], self.job.text_column)
 
     def _write(self, status: str) -> None:
-        shown = (*COUNTS, "seconds", "tries")
+        shown = (*COUNTS, "seconds")
         shards: list[dict[str, Any]] = []
         for shard in self.shards:
             facts = self.done.get(shard.name, {})
             known = {key: facts[key] for key in shown if key in facts}
-            error = {"error": self.failed[shard.name]} if shard.name in self.failed else {}
-            shards.append({"part": shard.name, "source_rows": shard.rows, **known, **error})
+            shards.append({"part": shard.name, "source_rows": shard.rows, **known})
         write_json(
             self.out / "manifest.json",
             {
@@ -416,18 +470,9 @@ class ShardsRun:
                 **({} if self.job.masker is None else {"masked": self.masked}),
                 "seconds": round(time.monotonic() - self._begun, 3),
                 "parts": shards,
+                "failed": self.failed,
             },
         )
-
-
-def _here(job: Job, shards: Sequence[Shard]) -> Generator[Outcome, None, None]:
-    """Label shards in this process."""
-    worker = ShardWorker(job)
-    for shard in shards:
-        try:
-            yield Outcome(shard, worker.label(shard))
-        except CoterieError as error:
-            yield Outcome(shard, None, str(error))
 
 
 def _check_out(out: Path, shards: Sequence[Shard], model: Path, *, resume: bool) -> None:
@@ -459,154 +504,3 @@ def _text_column(shards: Sequence[Shard], asked: str | None, id_column: str | No
     stream = TextStream(first.source, text_column=asked, id_column=id_column, format="parquet")
     next(iter(stream))
     return str(stream.text_column)
-
-
-@dataclass(frozen=True)
-class Share:
-    """How many workers, and the CPUs and GPUs of each."""
-
-    workers: int
-    cpus: int
-    gpus: int = 0
-
-
-def on_ray(
-    job: Job, shards: Sequence[Shard], workers: int | None
-) -> Generator[Outcome, None, None]:
-    """Label shards on a cluster; outcomes as they come.
-
-    It is the cluster that this process is connected to, else that of ``RAY_ADDRESS``, else one
-    that runs on this machine, else one of this machine alone that is stopped afterwards. By
-    default there is a worker for each GPU, or for every four CPUs.
-    """
-    if not shards:  # no cluster is started for nothing
-        return
-    ray = need("ray", "ray")
-    with _connected(ray):
-        alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        share = share_out(alive, workers)
-        logger.info("%d workers of %d CPUs, %d GPUs", share.workers, share.cpus, share.gpus)
-        yield from _hand_out(ray, job, shards, share)
-
-
-def share_out(nodes: Sequence[dict[str, float]], workers: int | None = None) -> Share:
-    """Divide machines among workers, each of which is on one machine.
-
-    Examples
-    --------
-    >>> share_out([{"CPU": 16.0}, {"CPU": 10.0}])
-    Share(workers=6, cpus=4, gpus=0)
-    >>> share_out([{"CPU": 16.0}, {"CPU": 10.0}], 3)
-    Share(workers=3, cpus=8, gpus=0)
-    """
-    gpus = sum(int(node.get("GPU", 0)) for node in nodes)
-    cpus = [int(node.get("CPU", 0)) for node in nodes]
-    most = gpus or sum(cpus)
-    if not most:
-        raise UsageError("--engine ray: the cluster has no CPU to work on.")
-    if workers is not None and not 1 <= workers <= most:
-        kind = "GPUs" if gpus else "CPUs"
-        raise UsageError(
-            f"--workers {workers}: the cluster has {most} {kind}; ask for 1 to {most}."
-        )
-    if gpus:
-        return Share(workers or gpus, 1, 1)
-    if workers is None:
-        each = min(CPUS, max(cpus))
-        return Share(sum(n // each for n in cpus), each)
-    each = next(c for c in range(max(cpus), 0, -1) if sum(n // c for n in cpus) >= workers)
-    return Share(workers, each)
-
-
-def _hand_out(
-    ray: Any, job: Job, shards: Sequence[Shard], share: Share
-) -> Generator[Outcome, None, None]:
-    """Give shards to workers until each has an outcome; those of a lost worker go to others."""
-    make = ray.remote(ShardWorker).options(
-        num_cpus=share.cpus, num_gpus=share.gpus, max_restarts=0, max_task_retries=0
-    )
-    waiting, left, lost = deque(shards), len(shards), 0  # lost: workers in a row, while they load
-    tries: Counter[Shard] = Counter()
-    idle: list[Any] = []
-    busy: dict[Any, tuple[Any, Shard | None]] = {}  # no shard: it loads the model
-    try:
-        while left:
-            # A worker gets its first shard when it is ready: one that no machine has room for
-            # would keep it for ever.
-            for _ in range(min(share.workers, left) - len(busy) - len(idle)):
-                worker = make.remote(job)
-                busy[worker.load.remote()] = worker, None
-            while waiting and idle:
-                worker, shard = idle.pop(), waiting.popleft()
-                tries[shard] += 1
-                busy[worker.label.remote(shard)] = worker, shard
-            (call, *_), _ = ray.wait(list(busy), num_returns=1)
-            worker, done = busy.pop(call)
-            facts, error, alive = _answer(ray, call)
-            if alive:
-                idle.append(worker)
-            if done is None:
-                lost = 0 if error is None else lost + 1
-                if isinstance(error, CoterieError):
-                    raise error
-                if lost >= TRIES:
-                    raise CoterieError(
-                        f"--engine ray: {TRIES} workers in a row were lost while they loaded the "
-                        f"model ({_line(error)}); is coterie installed on all machines, and memory "
-                        "left?"
-                    ) from error
-            elif facts is not None or isinstance(error, CoterieError) or tries[done] >= TRIES:
-                left -= 1
-                yield Outcome(done, facts, "" if error is None else _line(error), tries[done])
-            else:
-                logger.warning("%s goes to another worker: %s", done.name, _line(error))
-                waiting.appendleft(done)
-    finally:
-        for worker in [*idle, *(worker for worker, _ in busy.values())]:
-            ray.kill(worker)
-
-
-def _answer(ray: Any, call: Any) -> tuple[Any, Exception | None, bool]:
-    """What a worker returned, or what went wrong; and whether it still lives."""
-    try:
-        return ray.get(call), None, True
-    except ray.exceptions.RayTaskError as error:  # raised in the worker, which is well
-        return None, error.cause if isinstance(error.cause, Exception) else error, True
-    except ray.exceptions.RayError as error:  # the worker or its machine is gone
-        return None, error, False
-
-
-@contextmanager
-def _connected(ray: Any) -> Iterator[None]:
-    if ray.is_initialized():
-        yield
-        return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent unless asked for
-    _check_address(os.environ.get("RAY_ADDRESS", ""))
-    try:
-        ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-    except ConnectionError as error:
-        raise UsageError(f"--engine ray: no cluster answers ({_line(error)}).") from error
-    try:
-        yield
-    finally:
-        ray.shutdown()
-
-
-def _check_address(address: str) -> None:
-    """Say at once that nobody listens; Ray itself tries for minutes."""
-    host, colon, port = address.rpartition(":")
-    if not colon or "/" in address or not port.isdecimal():
-        return  # none, "auto", "local", or a kind that only Ray understands
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
-    except OSError as error:
-        raise UsageError(
-            f"RAY_ADDRESS={address}: no Ray cluster answers there ({error}); start one with ray "
-            "start, or unset it to work on this machine alone."
-        ) from error
-
-
-def _line(error: Exception | None) -> str:
-    """The first line of an error."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
