@@ -39,7 +39,12 @@ def cases(options: Namespace) -> Iterator[lines.Row]:
     for size in sorted(options.sizes):
         for workers in options.workers:
             encoder = plain_name(options.encoder)
-            yield {"n_texts": size, "workers": workers, "encoder": encoder, "rows": options.rows}
+            yield {
+                "n_texts": size,
+                "workers": workers,
+                "encoder": encoder,
+                "file_rows": options.rows,
+            }
 
 
 def write_shards(size: int, rows: int, folder: Path) -> None:
@@ -103,7 +108,7 @@ def measure(key: lines.Row, options: Namespace) -> lines.Row:
         folder = Path(temporary)
         parts, out, log = folder / "parts", folder / "out", folder / "log.txt"
         parts.mkdir()
-        write_shards(key["n_texts"], key["rows"], parts)
+        write_shards(key["n_texts"], key["file_rows"], parts)
         watch = Memory()
         watch.start()
         command = [sys.executable, "-m", "coterie", "cluster", str(parts), "--out", str(out)]

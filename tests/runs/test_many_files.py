@@ -1,0 +1,239 @@
+"""``coterie cluster`` on a large folder of Parquet files: a file in, a file out, all rows counted.
+
+Here in one process; ``test_ray.py`` has the same on a cluster.
+"""
+
+import json
+import pickle
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import coterie
+from commands import content, run
+from coterie.corpus import TextStream, survey
+from coterie.corpus.survey import StreamSampler
+from coterie.errors import DataError, UsageError
+from coterie.run_files import table_of
+from coterie.runs import Run, shards
+from coterie.runs.engine import Engine, RayWorker
+from said import raises, says
+
+OPTIONS = ["-k", 4, "--encoder", "tfidf-svd", "--method", "kmeans", "--set", "fit_sample=150", "-q"]
+SAME = ("clusters.json", "map.json", "levels.json", "model/model.safetensors")
+
+
+def read(path: Path):
+    return json.loads(path.read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same 900 rows in one file and in four, of which one is empty."""
+    draw, path = random.Random(0), tmp_path_factory.mktemp("many")
+    themes = ["apple plum pear fig ripe sweet", "car bus truck van fast loud",
+              "song drum violin choir tune band", "bank loan card rent cash bill"]  # fmt: skip
+    texts = [" ".join(draw.sample(draw.choice(themes).split(), 4)) for _ in range(900)]
+    table = pa.table({
+        "id": pa.array(range(900), pa.int32()),
+        "text": [None if i % 100 == 7 else text for i, text in enumerate(texts)],
+        "theme": [f"t{i % 3}" for i in range(900)],
+        # Only the last file shows that the month comes first.
+        "sent": [f"{i % 6 + 1}/{i % 12 + 1 + 12 * (i > 700)}/2026" for i in range(900)],
+    })  # fmt: skip
+    (path / "parts").mkdir()
+    cuts = {"a": (0, 350), "b": (350, 350), "c": (350, 640), "d": (640, 900)}
+    for name, (first, last) in cuts.items():
+        pyarrow.parquet.write_table(
+            table.slice(first, last - first), path / "parts" / f"{name}.parquet"
+        )
+    pyarrow.parquet.write_table(table, path / "whole.parquet")
+    return path
+
+
+@pytest.fixture(scope="module")
+def done(folder: Path) -> Path:
+    asked = ["--levels", "2,4", "--max-outliers", "3%", "--set", "write=jsonl"]
+    run("cluster", folder / "parts", *OPTIONS, *asked, "--out", folder / "run")
+    run("cluster", folder / "whole.parquet", *OPTIONS, *asked, "--out", folder / "single")
+    return folder / "run"
+
+
+def test_the_sample_is_that_of_one_file_in_any_order(folder: Path) -> None:
+    whole = survey(TextStream(folder / "whole.parquet"), 150, 3)
+    looked = shards.shards_from([str(path) for path in (folder / "parts").iterdir()])
+    assert [shard.first for shard in looked] == [0, 350, 350, 640]
+    for order in (looked, looked[::-1]):
+        merged = StreamSampler(150, 3)
+        for shard in (one for one in order if one.rows):
+            sampler = StreamSampler(150, 3)
+            for chunk in shards.read_shard(shard, "text", None, None):
+                sampler.add(
+                    coterie.corpus.Chunk(
+                        shard.first + chunk.first, chunk.table, chunk.texts, chunk.values
+                    )
+                )
+            sampler.finish()
+            merged.merge(sampler)
+        found = merged.done()
+        assert found.texts == whole.texts and found.notes == whole.notes
+        assert found.counts.tolist() == whole.counts.tolist()
+        assert found.first.tolist() == whole.first.tolist()
+        assert (found.rows, found.filled, found.distinct) == (900, 891, whole.distinct)
+
+
+def test_clusters_and_labels_are_those_of_one_file(done: Path) -> None:
+    single = done.parent / "single"
+    for name in SAME:
+        assert (done / name).read_bytes() == (single / name).read_bytes(), name
+    assert sorted(p.name for p in (done / "assignments").iterdir()) == [
+        "a.parquet", "b.parquet", "c.parquet", "d.parquet",
+    ]  # fmt: skip
+    mine, theirs = Run(done), Run(single)
+    assert mine.cells.equals(theirs.cells)  # all rows in their order, with the columns of both
+    assert mine.labels.tolist() == theirs.labels.tolist()
+    for key in ("summary", "figures", "outliers", "fit_sample"):
+        assert mine.manifest[key] == theirs.manifest[key]
+    told = [one.manifest["data"] | {"sha256": ""} for one in (mine, theirs)]
+    assert told[0] == told[1]
+    first = pyarrow.parquet.read_table(done / "assignments" / "a.parquet")
+    assert first.schema.field("id").type == pa.int32() and first["id"].to_pylist()[-1] == 349
+    lines = (done / "assignments.jsonl").read_text("utf-8")
+    assert lines == (single / "assignments.jsonl").read_text("utf-8")
+    assert len(run("check", done).output) == len(run("check", single).output) - 3  # the name
+
+
+def test_an_edit_writes_one_table_and_undo_brings_the_files_back(
+    done: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "run"
+    Run(done).save(copy)
+    before = content(copy / "assignments")
+    run("edit", copy, "merge", 0, 1)
+    assert table_of(copy).name == "assignments.csv" and not (copy / "assignments").exists()
+    assert Run(copy).labels.tolist() == [0 if i == 1 else i for i in Run(done).labels.tolist()]
+    run("edit", copy, "--undo")
+    assert content(copy / "assignments") == before and not (copy / "assignments.csv").exists()
+    run("check", copy)
+
+
+@pytest.mark.parametrize("stop", ["a", "d", "map"])
+def test_a_stopped_run_goes_on_to_the_same_files(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: str
+) -> None:
+    from coterie.report import layout
+    from coterie.runs import results
+
+    monkeypatch.setattr(layout, "FEW_TEXTS", 50)
+    monkeypatch.setattr(layout, "POINTS", 500)
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    run("cluster", folder / "parts", *OPTIONS, "--out", whole)
+    assert read(whole / "map.json")["layout"] == "neighbors" and not (whole / "places").exists()
+    work = shards.ShardWorker.__call__
+
+    def label(self: shards.ShardWorker, shard: shards.Shard) -> dict:
+        facts = work(self, shard)
+        if shard.target.stem == stop:  # whole, but nobody hears of it any more
+            raise KeyboardInterrupt
+        return facts
+
+    def write_places(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(shards.ShardWorker, "__call__", label)
+        broken.setattr(results, "write_places", write_places)
+        run("cluster", folder / "parts", *OPTIONS, "--out", cut, code=130)
+    litter = cut / "assignments" / ".c.12-ab.unfinished.parquet"
+    litter.write_bytes(b"PAR1 half a file")
+    kept = {path: path.stat().st_mtime_ns for path in (cut / "assignments").glob("[a-d]*")}
+    assert len(kept) == {"a": 1, "d": 4, "map": 4}[stop]
+    run("cluster", folder / "parts", *OPTIONS, "--out", cut, "--resume")
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept  # labelled once
+    mine, theirs = content(cut), content(whole)
+    assert mine.keys() == theirs.keys()
+    for name in mine.keys() - {"manifest.json", "report.html"}:
+        assert mine[name] == theirs[name], name
+    assert read(cut / "manifest.json")["summary"] == read(whole / "manifest.json")["summary"]
+
+
+def test_masked_rows_are_counted_once(tmp_path: Path) -> None:
+    for k in range(2):
+        texts = [f"write to anna{i}@example.org about apple {i % 7}" for i in range(60)]
+        pyarrow.parquet.write_table(pa.table({"text": texts}), tmp_path / f"{k}.parquet")
+    run("cluster", tmp_path / "*.parquet", "-k", 2, "--encoder", "tfidf", "-m", "kmeans", "-q",
+        "--set", "fit_sample=5", "--mask", "--out", tmp_path / "o")  # fmt: skip
+    found = Run(tmp_path / "o")
+    assert found.manifest["data"]["masked"]["found"] == {"email": 120}
+    assert not any("@" in text for text in found.texts)
+
+
+@pytest.mark.parametrize("pass_", ["first", "second"])
+def test_files_that_fail_are_named_and_the_rest_is_done(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pass_: str
+) -> None:
+    for path in (folder / "parts").iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    if pass_ == "first":
+        data = (tmp_path / "a.parquet").read_bytes()
+        for name in ("cut", "odd"):
+            (tmp_path / f"{name}.parquet").write_bytes(data[:500])
+        said = run("cluster", tmp_path, *OPTIONS, "--out", tmp_path / "o", code=3).output
+        assert says(said, "2 of 6 files could not be read", "cut.parquet", "odd.parquet")
+        assert not (tmp_path / "o").exists()
+        return
+    write = shards.GrowingTable.write
+
+    def full(self: shards.GrowingTable, *part: object) -> None:
+        if self.path.name.startswith(".c."):
+            raise OSError(28, "No space left on device")
+        write(self, *part)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(shards.GrowingTable, "write", full)
+        said = run("cluster", tmp_path, *OPTIONS, "--out", tmp_path / "o", code=3).output
+    assert says(said, "1 of 4 files could not be labelled", "c.parquet", "No space", "--resume")
+    there = sorted(path.name for path in (tmp_path / "o" / "assignments").iterdir())
+    assert there == ["a.parquet", "b.parquet", "d.parquet"]
+    run("cluster", tmp_path, *OPTIONS, "--out", tmp_path / "o", "--resume")
+    assert len(Run(tmp_path / "o").labels) == 900
+
+
+def test_a_column_that_some_files_lack_is_said(folder: Path, tmp_path: Path) -> None:
+    for path in (folder / "parts").iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    other = pyarrow.parquet.read_table(folder / "parts" / "c.parquet").drop_columns(["text"])
+    pyarrow.parquet.write_table(other, tmp_path / "c.parquet")
+    said = run("cluster", tmp_path, *OPTIONS, "--out", tmp_path / "o", code=3).output
+    assert says(said, "c.parquet has the columns", "give files of one table")
+    said = run("cluster", tmp_path, *OPTIONS, "-t", "body", "--out", tmp_path / "o", code=3).output
+    assert says(said, "body")
+
+
+def test_what_cannot_be_distributed_is_refused(folder: Path, tmp_path: Path) -> None:
+    with raises(UsageError, "engine='ray'", "folder"):
+        coterie.cluster(["a text", "another"], 2, engine="ray")
+    with raises(UsageError, "engine='ray'", "folder"):
+        coterie.cluster(folder / "whole.parquet", 2, engine="ray", folder=tmp_path / "o")
+    with raises(UsageError, "workers", "engine"):
+        coterie.cluster(folder / "parts", 2, workers=2, folder=tmp_path / "o")
+    with raises(UsageError, "engine", "spark"):
+        Engine("spark")
+
+
+def test_a_worker_that_cannot_work_says_why() -> None:
+    def broken() -> None:
+        raise DataError("there is no model.")
+
+    def tell(make: object, version: str = coterie.__version__) -> tuple:
+        done = RayWorker(make, ["a", "b"], version)({"item": 1})["done"]
+        return pickle.loads(done)  # noqa: S301 - made here
+
+    number, said = tell(lambda: str, "0.0.1")
+    assert number < 0 and says(said, "0.0.1", coterie.__version__, "same version")
+    number, said = tell(broken)
+    assert number < 0 and "no model" in said
+    assert tell(lambda: str.upper) == (1, ("B", ""))
