@@ -1,6 +1,6 @@
-"""Labelling on a Ray cluster: how machines are shared out, and workers and machines that die.
+"""Work on a Ray cluster: how machines are shared out, and workers, machines and commands that die.
 
-The cluster is of two machines as Ray sees them, both on this one, with a worker each. Its processes
+The cluster is of two machines as Ray sees them, both on this one, with two CPUs each. Its processes
 are real and are really killed. Ray is large, and so is not among what the tests bring along.
 """
 
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from commands import run
+from commands import content, run
 from coterie import TwoStep
 from coterie.errors import UsageError
 from coterie.runs.engine import Share, _check_address, share_out
@@ -80,9 +80,9 @@ def cluster() -> Iterator[object]:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     made = Cluster(
         initialize_head=True,
-        head_node_args={"num_cpus": 1, "include_dashboard": False},
+        head_node_args={"num_cpus": 2, "include_dashboard": False},
     )
-    made.other = made.add_node(num_cpus=1)
+    made.other = made.add_node(num_cpus=2)
     ray.init(address=made.address, log_to_driver=False)
     yield made
     ray.shutdown()
@@ -123,14 +123,14 @@ def whole(out: Path) -> list[Path]:
 class Killer(threading.Thread):
     """Waits until some parts are whole and two are half written, and strikes."""
 
-    def __init__(self, out: Path, strike: object) -> None:
+    def __init__(self, out: Path, strike: object, whole: int = 3) -> None:
         super().__init__(daemon=True)
-        self.out, self.strike, self.struck = out, strike, ""
+        self.out, self.strike, self.whole, self.struck = out, strike, whole, ""
 
     def run(self) -> None:
         end = time.monotonic() + WAIT
         while time.monotonic() < end and not self.struck:
-            half = unfinished(self.out) if len(whole(self.out)) >= 3 else set()
+            half = unfinished(self.out) if len(whole(self.out)) >= self.whole else set()
             if len(half) == 2:  # both workers are within a part
                 name, process = min(half)
                 self.strike(process)
@@ -231,3 +231,89 @@ def test_a_part_that_kills_every_worker_is_given_up(
     assert len(shot) == 3
     assert [path.name for path in whole(tmp_path / "out")] == ["part-07.parquet", "part-08.parquet"]
     assert list((tmp_path / "out").glob(".*")) == []
+
+
+ASKED = ["-k", 4, "--encoder", "tfidf-svd", "--method", "kmeans", "--max-outliers", "3%", "-q",
+         "--set", "fit_sample=2000"]  # fmt: skip
+OWN = {"manifest.json", "report.html"}  # say when and how long
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight parts of different texts, and the run that one process makes of them."""
+    folder = tmp_path_factory.mktemp("clustered")
+    (folder / "parts").mkdir()
+    for k in range(8):
+        ids = range(k * 12_000, (k + 1) * 12_000)
+        texts = [f"{WORDS[i % 4]} {i * 7919 % 997} and {i % 89}" for i in ids]
+        dates = [f"2026-{i % 12 + 1:02}-01" for i in ids]
+        table = pa.table({"id": ids, "text": texts, "sent": dates, "kind": [i % 5 for i in ids]})
+        pyarrow.parquet.write_table(table, folder / "parts" / f"part-{k:02}.parquet")
+    run("cluster", folder / "parts", *ASKED, "--out", folder / "local")
+    return folder
+
+
+def same(folder: Path, out: Path) -> None:
+    """All files are, to the byte, those that one process makes."""
+    mine, theirs = content(out), content(folder / "local")
+    assert mine.keys() == theirs.keys()
+    assert [name for name in mine.keys() - OWN if mine[name] != theirs[name]] == []
+    one, other = (json.loads(files["manifest.json"]) for files in (mine, theirs))
+    for key in ("summary", "figures", "data", "fit_sample", "outliers"):
+        assert one[key] == other[key]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 4])
+def test_any_number_of_workers_makes_the_same_run(
+    cluster: object, folder: Path, workers: int
+) -> None:
+    out = folder / f"by-{workers}"
+    run("cluster", folder / "parts", *ASKED, "--out", out, "--engine", "ray", "--workers", workers)
+    same(folder, out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["worker", "worker", "worker", "node"])
+def test_a_lost_worker_or_machine_changes_nothing(
+    cluster: object, folder: Path, tmp_path: Path, victim: str
+) -> None:
+    def strike(process: int) -> None:
+        if victim == "worker":
+            os.kill(process, signal.SIGKILL)
+        else:
+            cluster.remove_node(cluster.other, allow_graceful=False)
+
+    killer = Killer(tmp_path / "out" / "assignments", strike, whole=2)
+    killer.start()
+    asked = ["--engine", "ray", "--workers", 2]
+    run("cluster", folder / "parts", *ASKED, "--out", tmp_path / "out", *asked)
+    if victim == "node":
+        cluster.other = cluster.add_node(num_cpus=2)
+    assert killer.struck
+    same(folder, tmp_path / "out")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("done", [0, 1, 2, 3, 4, 5])
+def test_a_killed_command_is_resumed_to_the_same_files(
+    folder: Path, tmp_path: Path, done: int
+) -> None:
+    """The command and the cluster it started; files that were whole stay as they are."""
+    pytest.importorskip("ray", reason="the extra 'ray' is not installed")
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "coterie", "cluster", folder / "parts", *ASKED, "--out", out]
+    words = [str(word) for word in [*command, "--engine", "ray", "--workers", 2]]
+    child = subprocess.Popen(words, env={**os.environ, "RAY_ADDRESS": "local"})
+    end = time.monotonic() + WAIT
+    while not unfinished(out / "assignments") or len(whole(out / "assignments")) < done:
+        assert time.monotonic() < end and child.poll() is None
+        time.sleep(0.005)
+    child.kill()
+    child.wait()
+    time.sleep(1)  # a worker may outlive the command for a moment
+    kept = {path: path.stat().st_mtime_ns for path in whole(out / "assignments")}
+    run("cluster", folder / "parts", *ASKED, "--out", out, "--resume")  # by this process
+    assert len(kept) >= done
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    same(folder, out)

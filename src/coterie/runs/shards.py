@@ -196,8 +196,8 @@ def read_shard(
 
 def read_batches(path: Path) -> Iterator[pa.Table]:
     """The rows of a labelled shard, in parts."""
-    for batch in pyarrow.parquet.ParquetFile(path).iterread_batches():
-        yield pa.Table.fromread_batches([batch])
+    for batch in pyarrow.parquet.ParquetFile(path).iter_batches():
+        yield pa.Table.from_batches([batch])
 
 
 def is_sharded(said: str) -> bool:
