@@ -104,10 +104,10 @@ class StreamSampler:
 
     def done(self, text_column: str = "text") -> Survey:
         """The result; rejects a corpus without a word."""
-        parts = [self._digests[first] for first in sorted(self._digests)]
+        parts = [self._digests[row] for row in sorted(self._digests)]
         digests = np.concatenate(parts) if parts else np.empty(0, np.uint64)
-        for first in sorted(self._shas):
-            self._sha.update(self._shas[first].encode())
+        for row in sorted(self._shas):
+            self._sha.update(self._shas[row].encode())
         filled = digests != EMPTY
         if not filled.any():
             raise no_words(len(digests), text_column)

@@ -43,12 +43,13 @@ from coterie.corpus.write import GrowingTable
 from coterie.description.tally import Tally
 from coterie.errors import CoterieError, DataError, UsageError
 from coterie.masking import Masker, masked_sentence
+from coterie.report.layout import Placer
 from coterie.run_files import model_folder, own_columns
 from coterie.runs.engine import Engine, failures
 from coterie.runs.label import Labeller, made_from, model_digest, outlier_sentence
 from coterie.runs.masked import masker_of
 from coterie.runs.outputs import check_shards_folder
-from coterie.runs.places import Placer, RowPlaces, read_placer
+from coterie.runs.places import RowPlaces, read_placer
 
 KEY = "coterie.part"  # in the footer of a labelled shard
 UNFINISHED = ".unfinished"
