@@ -38,13 +38,8 @@ def cases(options: Namespace) -> Iterator[lines.Row]:
     """All points, the small ones first."""
     for size in sorted(options.sizes):
         for workers in options.workers:
-            encoder = plain_name(options.encoder)
-            yield {
-                "n_texts": size,
-                "workers": workers,
-                "encoder": encoder,
-                "file_rows": options.rows,
-            }
+            key = {"n_texts": size, "workers": workers, "encoder": plain_name(options.encoder)}
+            yield key | {"file_rows": options.rows, "cpus": len(os.sched_getaffinity(0))}
 
 
 def write_shards(size: int, rows: int, folder: Path) -> None:
@@ -120,21 +115,21 @@ def measure(key: lines.Row, options: Namespace) -> lines.Row:
             "seconds": seconds,
             "peak_memory": watch.stop(),
             "load_before": took["load_before"],
-            "cpus": os.cpu_count(),
         }
 
 
 def table(rows: list[lines.Row]) -> str:
     """A line per run, with rows a second of each pass."""
     body = []
-    for row in sorted(rows, key=lambda row: (row["encoder"], row["n_texts"], row["workers"])):
+    order = ("encoder", "cpus", "n_texts", "workers")
+    for row in sorted(rows, key=lambda row: [row[name] for name in order]):
         n, took = row["n_texts"], row["seconds"]
         who = f"{row['workers']} of Ray" if row["workers"] else "local"
         speeds = [f"{n / took[name]:,.0f}" for name in PASSES.values()]
         all_of_it = [f"{took['all']:.0f}", f"{took['all'] / n * 1e6:.0f}"]
         memory = f"{row['peak_memory'] / 1e9:.1f} GB"
-        body.append([row["encoder"], f"{n:,}", who, *speeds, *all_of_it, memory])
-    header = ["encoder", "rows", "workers", "first pass, rows/s", "second pass, rows/s"]
+        body.append([row["encoder"], str(row["cpus"]), f"{n:,}", who, *speeds, *all_of_it, memory])
+    header = ["encoder", "cores", "rows", "workers", "first pass, rows/s", "second pass, rows/s"]
     header += ["all, s", "s for a million", "memory"]
     return f"{lines.table(header, body)}\n\n{about(list(rows))}"
 
