@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from coterie._cache import is_on
 from coterie._facts import hardware, peak_memory
 from coterie._progress import Progress, make_progress, working
 from coterie._types import Bools, Floats, Ints
@@ -464,7 +463,6 @@ class Results:
             model_digest(work),
             large.text_column,
             self.corpus.id_column,
-            cache=is_on(),
             masker=large.masker,
             made_from={"texts": large.survey.sha256, "model": model_digest(work / "model")},
             tally=tally.empty(),

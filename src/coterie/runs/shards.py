@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet
 
-from coterie._cache import is_on, no_cache
+from coterie._cache import no_cache
 from coterie._facts import versions
 from coterie._files import write_json
 from coterie._folders import one_state
@@ -81,7 +81,6 @@ class Job:
     text_column: str
     id_column: str | None = None
     outlier_limit: float | None = None
-    cache: bool = True  # whether vectors may be kept on disk
     masker: Masker | None = None  # of personal data, if it is masked
     level: int | str | None = None  # of the merge tree; default: the one that is shown
     made_from: dict[str, Any] = field(default_factory=dict)  # default: model and settings
@@ -143,7 +142,8 @@ class ShardWorker:
         marked, placed = labeller.marked, labeller.placed
         table = GrowingTable(unfinished)
         try:
-            with table, nullcontext() if job.cache else no_cache(), self._places(shard, own):
+            # Nothing is labelled twice, and a look through kept vectors costs more with every one.
+            with table, no_cache(), self._places(shard, own):
                 for rows, texts in self._read(shard):
                     columns = labeller(texts)
                     table.write(rows, columns)
@@ -334,7 +334,7 @@ def predict_shards(  # noqa: PLR0913 - what the command has
     column = _text_column(shards, text_column, id_column)
     masker = masker_of(folder, mask, mask_names)
     digest = one_state([folder], lambda: model_digest(folder))
-    job = Job(folder, digest, column, id_column, outlier_limit, is_on(), masker, level)
+    job = Job(folder, digest, column, id_column, outlier_limit, masker, level)
     run = ShardsRun(shards, job, out, {"name": engine, "workers": workers}, damaged)
     run.go(where)
 
