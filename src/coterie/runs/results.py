@@ -480,6 +480,7 @@ class Results:
                 else:
                     tally.merge(done.found["tally"])
                     progress.advance(tally.rows)
+        clear_unfinished(work)  # of workers that died
         if failed:
             what = "labelled; mend them and repeat the command with `resume`"
             raise failures(failed, len(shards), what)
