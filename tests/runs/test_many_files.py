@@ -239,3 +239,5 @@ def test_a_worker_that_cannot_work_says_why() -> None:
     number, said = tell(broken)
     assert number < 0 and "no model" in said
     assert tell(lambda: str.upper) == (1, ("B", ""))
+    number, (found, said) = tell(lambda: int)
+    assert (number, found) == (1, None) and says(said, "ValueError", "'b'")

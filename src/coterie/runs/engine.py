@@ -114,8 +114,12 @@ class RayWorker:
             self.work = self.work or self.make()
         except (CoterieError, OSError) as error:
             return {"done": pickle.dumps((-1, str(error)))}
-        done = _attempt(self.work, self.items[row["item"]])
-        return {"done": pickle.dumps((row["item"], (done.found, done.error)))}
+        try:
+            done = _attempt(self.work, self.items[row["item"]])
+            found = done.found, done.error
+        except Exception as error:  # a fault, no memory: Ray Data would leave the file out
+            found = None, f"{type(error).__name__}: {error}"
+        return {"done": pickle.dumps((row["item"], found))}
 
 
 def _on_ray(
@@ -146,8 +150,9 @@ def _on_ray(
                 number, found = pickle.loads(row["done"])  # noqa: S301 - of our own workers
                 if number < 0:
                     raise DataError(found)
-                missing.discard(number)
-                yield Done(items[number], *found)
+                if number in missing:  # counted once, whatever the engine repeats
+                    missing.discard(number)
+                    yield Done(items[number], *found)
         except ray.exceptions.RayError as error:
             first = (str(error).strip().splitlines() or [type(error).__name__])[-1]
             raise CoterieError(
