@@ -125,42 +125,62 @@ class RayWorker:
 def _on_ray(
     ray: Any, make: Callable[[], Callable[[T], R]], items: Sequence[T], workers: int | None
 ) -> Generator[Done[T, R], None, None]:
-    """Work on the cluster, by Ray Data."""
-    from coterie import __version__
+    """Work on the cluster, by Ray Data; files whose workers died are done again at the end.
 
-    with _quiet(ray):
-        share = share_out([n["Resources"] for n in ray.nodes() if n["Alive"]], workers)
-        missing = set(range(len(items)))
-        most = min(share.workers, len(items))
-        pool = ray.data.ActorPoolStrategy(
-            min_size=1, max_size=most, initial_size=most, max_tasks_in_flight_per_actor=1
-        )
-        with warnings.catch_warnings():  # there is no other way yet to bound the tries
-            warnings.simplefilter("ignore", DeprecationWarning)
-            results = ray.data.from_items(sorted(missing), override_num_blocks=len(items)).map(
-                RayWorker,
-                fn_constructor_args=(make, items, __version__),
-                compute=pool,
-                num_cpus=share.cpus,
-                num_gpus=share.gpus,
-                max_task_retries=TRIES - 1,
-            )
-        try:
-            for row in results.iter_rows():
-                number, found = pickle.loads(row["done"])  # noqa: S301 - of our own workers
-                if number < 0:
-                    raise DataError(found)
+    Ray's own tries of a call are not used: after the loss of a machine they are spent within a
+    second, while it still looks alive.
+    """
+    missing = set(range(len(items)))
+    for attempt in range(TRIES):
+        alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        share = share_out(alive, None if attempt else workers)  # there may be fewer machines now
+        with _quiet(ray):
+            for number, found in _rows(ray, make, items, sorted(missing), share):
                 if number in missing:  # counted once, whatever the engine repeats
                     missing.discard(number)
                     yield Done(items[number], *found)
-        except ray.exceptions.RayError as error:
-            first = (str(error).strip().splitlines() or [type(error).__name__])[-1]
-            raise CoterieError(
-                f"--engine ray: the workers could not begin ({first}); is coterie installed on "
-                "all machines, and memory left?"
-            ) from error
-        for number in sorted(missing):
-            yield Done(items[number], None, f"{TRIES} workers were lost while they worked on it.")
+        if not missing:
+            return
+    for number in sorted(missing):
+        yield Done(items[number], None, f"{TRIES} workers were lost while they worked on it.")
+
+
+def _rows(
+    ray: Any,
+    make: Callable[[], Callable[[T], R]],
+    items: Sequence[T],
+    numbers: list[int],
+    share: Share,
+) -> Generator[tuple[int, Any], None, None]:
+    """Results of Ray Data for the items of these numbers, but for those whose worker died."""
+    from coterie import __version__
+
+    most = min(share.workers, len(numbers))
+    pool = ray.data.ActorPoolStrategy(
+        min_size=1, max_size=most, initial_size=most, max_tasks_in_flight_per_actor=1
+    )
+    with warnings.catch_warnings():  # of the one argument that Ray will call otherwise
+        warnings.simplefilter("ignore", DeprecationWarning)
+        results = ray.data.from_items(numbers, override_num_blocks=len(numbers)).map(
+            RayWorker,
+            fn_constructor_args=(make, items, __version__),
+            compute=pool,
+            num_cpus=share.cpus,
+            num_gpus=share.gpus,
+            max_task_retries=0,
+        )
+    try:
+        for row in results.iter_rows():
+            number, found = pickle.loads(row["done"])  # noqa: S301 - of our own workers
+            if number < 0:
+                raise DataError(found)
+            yield number, found
+    except ray.exceptions.RayError as error:
+        last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+        raise CoterieError(
+            f"--engine ray: the workers could not begin ({last}); is coterie installed on all "
+            "machines, and memory left?"
+        ) from error
 
 
 @dataclass(frozen=True)
