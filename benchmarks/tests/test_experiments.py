@@ -2,11 +2,13 @@
 
 import importlib
 import json
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 
 from coterie.corpus import read_corpus
@@ -103,6 +105,26 @@ def test_texts_are_made_from_the_seed(tmp_path: Path, load) -> None:
     for suffix in ("csv", "jsonl", "txt"):
         made.write_texts(texts, tmp_path / f"a.{suffix}")
         assert read_corpus(tmp_path / f"a.{suffix}").texts == texts
+
+
+def test_files_are_made_and_processes_are_watched_together(load, tmp_path: Path) -> None:
+    made = load("shards")
+    made.write_shards(250, 100, tmp_path)
+    read = [pyarrow.parquet.read_table(path) for path in sorted(tmp_path.iterdir())]
+    assert [len(part) for part in read] == [100, 100, 50]
+    assert [i for part in read for i in part["id"].to_pylist()] == list(range(250))
+    watch = made.Memory()
+    watch.start()
+    code = (
+        "x = bytearray(200_000_000); x[::4096] = b'1' * len(x[::4096]); import time; time.sleep(1)"
+    )
+    children = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
+    assert [child.wait() for child in children] == [0, 0]
+    assert watch.stop() > 4e8
+    row = {"encoder": "e", "cpus": 1, "workers": 2, "peak_memory": 2e9, "n_texts": 1000}
+    row |= {"seconds": {"first pass": 0.1, "second pass": 2.0, "all": 4.0}, "date": "2026-11-18"}
+    line = made.table([row | {"hardware": {"cores": 2}, "commit": "a"}]).splitlines()[2]
+    assert line == "| e | 1 | 1,000 | 2 of Ray | 10,000 | 500 | 4 | 4000 | 2.0 GB |"
 
 
 def test_a_child_is_measured(load, tmp_path: Path) -> None:
