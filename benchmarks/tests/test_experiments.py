@@ -124,7 +124,7 @@ def test_files_are_made_and_processes_are_watched_together(load, tmp_path: Path)
     row = {"encoder": "e", "cpus": 1, "workers": 2, "peak_memory": 2e9, "n_texts": 1000}
     row |= {"seconds": {"first pass": 0.1, "second pass": 2.0, "all": 4.0}, "date": "2026-11-18"}
     line = made.table([row | {"hardware": {"cores": 2}, "commit": "a"}]).splitlines()[2]
-    assert line == "| e | 1 | 1,000 | 2 of Ray | 10,000 | 500 | 4 | 4000 | 2.0 GB |"
+    assert line == "| e | 1 | 1,000 | 2 of Ray | 10,000 | 500 | 4 | 4000 |  | 2.0 GB |"
 
 
 def test_a_child_is_measured(load, tmp_path: Path) -> None:
