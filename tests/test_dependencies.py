@@ -164,7 +164,9 @@ def test_every_package_that_is_imported_is_declared() -> None:
     # Of users, who hand over their objects; and what only type checkers read.
     free = {"pandas", "polars", "datasets", "typing_extensions"}
     project = (HOME / "pyproject.toml").read_text("utf-8")
-    declared = {name.lower() for name in re.findall(r'"([A-Za-z][\w-]*) ?[<>=]=', project)}
+    declared = {
+        name.lower() for name in re.findall(r'"([A-Za-z][\w-]*)(?:\[\w+\])? ?[<>=]=', project)
+    }
     pattern = re.compile(r"""^\s*(?:from|import)\s+(\w+)|\bneed\(\s*"(\w+)""", re.M)
     found = set()
     for path in (HOME / "src").rglob("*.py"):
