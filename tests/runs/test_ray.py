@@ -22,7 +22,7 @@ import pytest
 from commands import content, run
 from coterie import TwoStep
 from coterie.errors import UsageError
-from coterie.runs.engine import Share, _check_address, share_out
+from coterie.runs.engine import Share, _address, share_out
 from said import raises, says
 
 WORDS = ["apple plum", "pear fig", "car bus", "truck van"]
@@ -60,16 +60,28 @@ def test_a_worker_has_a_gpu_where_there_are_any() -> None:
         share_out([{}])
 
 
-def test_a_cluster_that_is_not_there_is_named_at_once() -> None:
+def test_a_cluster_that_is_not_there_is_named_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that only ``ray start`` wrote down, and that was killed, is not waited for."""
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    last = tmp_path / "ray" / "ray_current_cluster"
+    last.parent.mkdir()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         address = f"127.0.0.1:{taken.getsockname()[1]}"
+        monkeypatch.setenv("RAY_ADDRESS", address)
         with raises(UsageError, "start one with", str(address)):
-            _check_address(address)
+            _address()
+        monkeypatch.delenv("RAY_ADDRESS")
+        assert _address() is None
+        last.write_text(address, "utf-8")
+        assert _address() == "local"
         taken.listen()
-        _check_address(address)
-    for address in ("", "auto", "local", "ray://127.0.0.1:1"):
-        _check_address(address)
+        assert _address() is None
+    for other in ("auto", "local", "ray://127.0.0.1:1"):
+        monkeypatch.setenv("RAY_ADDRESS", other)
+        assert _address() is None
 
 
 @pytest.fixture(scope="module")

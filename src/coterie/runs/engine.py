@@ -10,10 +10,12 @@ import logging
 import os
 import pickle
 import socket
+import tempfile
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from coterie._validation import check_choice, need
@@ -232,9 +234,10 @@ def _connected(ray: Any) -> Iterator[None]:
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent unless asked for
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-    _check_address(os.environ.get("RAY_ADDRESS", ""))
     try:
-        ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+        ray.init(
+            _address(), include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR
+        )
     except ConnectionError as error:
         raise UsageError(f"--engine ray: no cluster answers ({error}).") from error
     try:
@@ -257,15 +260,32 @@ def _quiet(ray: Any) -> Iterator[None]:
         log.setLevel(level)
 
 
-def _check_address(address: str) -> None:
-    """Say at once that nobody listens; Ray itself tries for minutes."""
+def _address() -> str | None:
+    """What to connect to: None is what Ray finds, "local" a cluster of this machine alone."""
+    given = os.environ.get("RAY_ADDRESS", "")
+    if refused := _refused(given):
+        raise UsageError(
+            f"RAY_ADDRESS={given}: no Ray cluster answers there ({refused}); start one with ray "
+            "start, or unset it to work on this machine alone."
+        )
+    return "local" if not given and _refused(_last_cluster()) else None
+
+
+def _last_cluster() -> str:
+    """Address that ``ray start`` wrote down on this machine; after a crash nobody listens there."""
+    place = Path(
+        os.environ.get("RAY_TMPDIR") or tempfile.gettempdir(), "ray", "ray_current_cluster"
+    )
+    return place.read_text("utf-8").strip() if place.is_file() else ""
+
+
+def _refused(address: str) -> str:
+    """Why nobody can be reached there, else nothing; Ray itself tries for minutes."""
     host, colon, port = address.rpartition(":")
     if not colon or "/" in address or not port.isdecimal():
-        return  # none, "auto", "local", or a kind that only Ray understands
+        return ""  # none, "auto", "local", or a kind that only Ray understands
     try:
         socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
     except OSError as error:
-        raise UsageError(
-            f"RAY_ADDRESS={address}: no Ray cluster answers there ({error}); start one with ray "
-            "start, or unset it to work on this machine alone."
-        ) from error
+        return str(error)
+    return ""
