@@ -184,6 +184,7 @@ def test_the_loss_is_teacher_forcing_over_all_label_tokens(backbone, decoder) ->
     assert decoder.loss(parts, IDS, MASK, z).item() == pytest.approx(total / count, rel=1e-5)
 
 
+@pytest.mark.full
 def test_kernels_of_the_encoder_give_the_same_step(
     tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -465,6 +466,7 @@ def test_reinit_head_starts_it_anew(blobs: np.ndarray, head_start: str) -> None:
         assert agrees == (head_start == "kmeans")
 
 
+@pytest.mark.full
 def test_the_decoder_learns_to_write_the_texts_again(tiny_encoder: Path, topics) -> None:
     """Written from their own vectors, texts are likelier than from the vectors of others."""
     texts = topics[0][:30]
@@ -484,6 +486,7 @@ def test_the_decoder_learns_to_write_the_texts_again(tiny_encoder: Path, topics)
     assert own < other - 0.05
 
 
+@pytest.mark.full
 def test_prediction_and_the_saved_model_need_no_words(tiny_encoder: Path, topics, tmp_path) -> None:
     model = ClusterBERT(3, encoder=str(tiny_encoder), record_stages=True, **FAST).fit(topics[0])
     assert not model.encoder_.keep_words

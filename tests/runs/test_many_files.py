@@ -121,6 +121,7 @@ def test_an_edit_writes_one_table_and_undo_brings_the_files_back(
     run("check", copy)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("stop", ["a", "d", "map"])
 def test_a_stopped_run_goes_on_to_the_same_files(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: str
