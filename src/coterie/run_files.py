@@ -459,7 +459,7 @@ def table_parts(path: Path) -> Iterator[pa.RecordBatch]:
 
     names = read_header(path)
     own = own_columns(names)
-    if path.is_dir():
+    if path.name == SHARDS:
         yield from _shard_parts(path, own)
         return
     block = min(longest() + HEADER, check_file(path).st_size)  # Arrow reads no row that is longer
@@ -576,7 +576,7 @@ def to_frame(table: pa.Table) -> Any:
 
 def read_header(path: Path) -> list[str]:
     """Names of the columns of a table that coterie wrote."""
-    if path.is_dir():
+    if path.name == SHARDS:
         import pyarrow.parquet
 
         first = shards_of(path.parent)[0]

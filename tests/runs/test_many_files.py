@@ -4,7 +4,6 @@ Here in one process; ``test_ray.py`` has the same on a cluster.
 """
 
 import json
-import pickle
 import random
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from coterie.corpus.survey import StreamSampler
 from coterie.errors import DataError, UsageError
 from coterie.run_files import table_of
 from coterie.runs import Run, shards
-from coterie.runs.engine import Engine, RayWorker
+from coterie.runs.engine import Engine, RayWorker, Result
 from said import raises, says
 
 OPTIONS = ["-k", 4, "--encoder", "tfidf-svd", "--method", "kmeans", "--set", "fit_sample=150", "-q"]
@@ -231,14 +230,13 @@ def test_a_worker_that_cannot_work_says_why() -> None:
     def broken() -> None:
         raise DataError("there is no model.")
 
-    def tell(make: object, version: str = coterie.__version__) -> tuple:
-        done = RayWorker(make, ["a", "b"], version)({"item": 1})["done"]
-        return pickle.loads(done)  # noqa: S301 - made here
+    def tell(make: object, version: str = coterie.__version__) -> Result:
+        return RayWorker(make, ["a", "b"], version)({"item": 1})["done"]
 
-    number, said = tell(lambda: str, "0.0.1")
-    assert number < 0 and says(said, "0.0.1", coterie.__version__, "same version")
-    number, said = tell(broken)
-    assert number < 0 and "no model" in said
-    assert tell(lambda: str.upper) == (1, ("B", ""))
-    number, (found, said) = tell(lambda: int)
-    assert (number, found) == (1, None) and says(said, "ValueError", "'b'")
+    told = tell(lambda: str, "0.0.1")
+    assert told.number < 0 and says(told.error, "0.0.1", coterie.__version__, "same version")
+    told = tell(broken)
+    assert told.number < 0 and "no model" in told.error
+    assert tell(lambda: str.upper) == Result(1, "B")
+    told = tell(lambda: int)
+    assert (told.number, told.found) == (1, None) and says(told.error, "ValueError", "'b'")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
 import socket
 import tempfile
 import warnings
@@ -94,6 +93,15 @@ def failures(failed: dict[str, str], total: int, what: str) -> DataError:
     return DataError(f"{len(failed):,} of {total:,} files could not be {what}.\n  {listed}")
 
 
+@dataclass(frozen=True)
+class Result:
+    """What a worker sends: the number of the item, or -1 if it cannot work at all."""
+
+    number: int
+    found: Any
+    error: str = ""
+
+
 class RayWorker:
     """A process of a cluster, as Ray Data makes it: what it needs is loaded with the first file."""
 
@@ -103,7 +111,7 @@ class RayWorker:
         self.make, self.items, self.version = make, items, version
         self.work: Callable[[T], R] | None = None
 
-    def __call__(self, row: dict[str, int]) -> dict[str, bytes]:
+    def __call__(self, row: dict[str, int]) -> dict[str, Result]:
         """The result for an item; an error about all items alone, if the worker cannot work."""
         from coterie import __version__
 
@@ -115,13 +123,12 @@ class RayWorker:
                 )
             self.work = self.work or self.make()
         except (CoterieError, OSError) as error:
-            return {"done": pickle.dumps((-1, str(error)))}
+            return {"done": Result(-1, None, str(error))}
         try:
             done = _attempt(self.work, self.items[row["item"]])
-            found = done.found, done.error
+            return {"done": Result(row["item"], done.found, done.error)}
         except Exception as error:  # a fault, no memory: Ray Data would leave the file out
-            found = None, f"{type(error).__name__}: {error}"
-        return {"done": pickle.dumps((row["item"], found))}
+            return {"done": Result(row["item"], None, f"{type(error).__name__}: {error}")}
 
 
 def _on_ray(
@@ -137,10 +144,10 @@ def _on_ray(
         alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         share = share_out(alive, None if attempt else workers)  # there may be fewer machines now
         with _quiet(ray):
-            for number, found in _rows(ray, make, items, sorted(missing), share):
-                if number in missing:  # counted once, whatever the engine repeats
-                    missing.discard(number)
-                    yield Done(items[number], *found)
+            for one in _rows(ray, make, items, sorted(missing), share):
+                if one.number in missing:  # counted once, whatever the engine repeats
+                    missing.discard(one.number)
+                    yield Done(items[one.number], one.found, one.error)
         if not missing:
             return
     for number in sorted(missing):
@@ -153,7 +160,7 @@ def _rows(
     items: Sequence[T],
     numbers: list[int],
     share: Share,
-) -> Generator[tuple[int, Any], None, None]:
+) -> Generator[Result, None, None]:
     """Results of Ray Data for the items of these numbers, but for those whose worker died."""
     from coterie import __version__
 
@@ -173,10 +180,10 @@ def _rows(
         )
     try:
         for row in results.iter_rows():
-            number, found = pickle.loads(row["done"])  # noqa: S301 - of our own workers
-            if number < 0:
-                raise DataError(found)
-            yield number, found
+            done: Result = row["done"]
+            if done.number < 0:
+                raise DataError(done.error)
+            yield done
     except ray.exceptions.RayError as error:
         last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
         raise CoterieError(
