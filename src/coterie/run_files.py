@@ -426,9 +426,7 @@ class RunFiles:
     def check(self) -> None:
         """Refuse a folder that is no finished run, or whose results cannot be read."""
         _ = self.manifest, self.clusters, self.hierarchy, self.map
-        for part in (
-            [table_of(self.folder)] if not shards_of(self.folder) else shards_of(self.folder)
-        ):
+        for part in shards_of(self.folder) or [table_of(self.folder)]:
             if part.exists():
                 check_file(part)
 

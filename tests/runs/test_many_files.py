@@ -18,7 +18,7 @@ from coterie.corpus.survey import StreamSampler
 from coterie.errors import DataError, UsageError
 from coterie.run_files import table_of
 from coterie.runs import Run, shards
-from coterie.runs.engine import Engine, RayWorker, Result
+from coterie.runs.engine import Done, Engine, RayWorker
 from said import raises, says
 
 OPTIONS = ["-k", 4, "--encoder", "tfidf-svd", "--method", "kmeans", "--set", "fit_sample=150", "-q"]
@@ -230,13 +230,14 @@ def test_a_worker_that_cannot_work_says_why() -> None:
     def broken() -> None:
         raise DataError("there is no model.")
 
-    def tell(make: object, version: str = coterie.__version__) -> Result:
-        return RayWorker(make, ["a", "b"], version)({"item": 1})["done"]
+    def tell(make: object, version: str = coterie.__version__) -> tuple[int, Done]:
+        told = RayWorker(make, ["a", "b"], version)({"item": 1})
+        return told["number"], told["done"]
 
-    told = tell(lambda: str, "0.0.1")
-    assert told.number < 0 and says(told.error, "0.0.1", coterie.__version__, "same version")
-    told = tell(broken)
-    assert told.number < 0 and "no model" in told.error
-    assert tell(lambda: str.upper) == Result(1, "B")
-    told = tell(lambda: int)
-    assert (told.number, told.found) == (1, None) and says(told.error, "ValueError", "'b'")
+    number, done = tell(lambda: str, "0.0.1")
+    assert number < 0 and says(done.error, "0.0.1", coterie.__version__, "same version")
+    number, done = tell(broken)
+    assert number < 0 and "no model" in done.error
+    assert tell(lambda: str.upper) == (1, Done("b", "B"))
+    number, done = tell(lambda: int)
+    assert (number, done.found) == (1, None) and says(done.error, "ValueError", "'b'")

@@ -93,15 +93,6 @@ def failures(failed: dict[str, str], total: int, what: str) -> DataError:
     return DataError(f"{len(failed):,} of {total:,} files could not be {what}.\n  {listed}")
 
 
-@dataclass(frozen=True)
-class Result:
-    """What a worker sends: the number of the item, or -1 if it cannot work at all."""
-
-    number: int
-    found: Any
-    error: str = ""
-
-
 class RayWorker:
     """A process of a cluster, as Ray Data makes it: what it needs is loaded with the first file."""
 
@@ -111,7 +102,7 @@ class RayWorker:
         self.make, self.items, self.version = make, items, version
         self.work: Callable[[T], R] | None = None
 
-    def __call__(self, row: dict[str, int]) -> dict[str, Result]:
+    def __call__(self, row: dict[str, int]) -> dict[str, Any]:
         """The result for an item; an error about all items alone, if the worker cannot work."""
         from coterie import __version__
 
@@ -123,12 +114,13 @@ class RayWorker:
                 )
             self.work = self.work or self.make()
         except (CoterieError, OSError) as error:
-            return {"done": Result(-1, None, str(error))}
+            return {"number": -1, "done": Done(None, None, str(error))}
+        item = self.items[row["item"]]
         try:
-            done = _attempt(self.work, self.items[row["item"]])
-            return {"done": Result(row["item"], done.found, done.error)}
+            done = _attempt(self.work, item)
         except Exception as error:  # a fault, no memory: Ray Data would leave the file out
-            return {"done": Result(row["item"], None, f"{type(error).__name__}: {error}")}
+            done = Done(item, None, f"{type(error).__name__}: {error}")
+        return {"number": row["item"], "done": done}
 
 
 def _on_ray(
@@ -144,10 +136,10 @@ def _on_ray(
         alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         share = share_out(alive, None if attempt else workers)  # there may be fewer machines now
         with _quiet(ray):
-            for one in _rows(ray, make, items, sorted(missing), share):
-                if one.number in missing:  # counted once, whatever the engine repeats
-                    missing.discard(one.number)
-                    yield Done(items[one.number], one.found, one.error)
+            for number, done in _rows(ray, make, items, sorted(missing), share):
+                if number in missing:  # counted once, whatever the engine repeats
+                    missing.discard(number)
+                    yield done
         if not missing:
             return
     for number in sorted(missing):
@@ -160,7 +152,7 @@ def _rows(
     items: Sequence[T],
     numbers: list[int],
     share: Share,
-) -> Generator[Result, None, None]:
+) -> Generator[tuple[int, Done[T, R]], None, None]:
     """Results of Ray Data for the items of these numbers, but for those whose worker died."""
     from coterie import __version__
 
@@ -180,10 +172,9 @@ def _rows(
         )
     try:
         for row in results.iter_rows():
-            done: Result = row["done"]
-            if done.number < 0:
-                raise DataError(done.error)
-            yield done
+            if row["number"] < 0:
+                raise DataError(row["done"].error)
+            yield row["number"], row["done"]
     except ray.exceptions.RayError as error:
         last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
         raise CoterieError(
