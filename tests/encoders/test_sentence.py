@@ -240,6 +240,10 @@ def test_batches_hold_the_words_only_when_asked(tiny_encoder: Path) -> None:
     assert rows.tolist() == [0, 1, 0]
     features = items.to(torch.device("cpu")).batch(np.array([0, 1]))
     assert features["word_ids"].tolist() == [[-1, 0, 1, -1], [-1, 0, -1, -1]]
+    wide = items.batch(np.array([0, 1]), 8)
+    assert wide["input_ids"].shape == (2, 32)  # places of the first row, then of the second
+    followed = wide["followed"].tolist()
+    assert followed[:5] == [0, 1, 2, 32, 33] and set(followed[5:]) == {31}
     np.testing.assert_array_equal(encoder.encode(items), plain)  # the model never sees them
 
 

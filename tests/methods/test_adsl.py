@@ -127,7 +127,16 @@ def test_batch_norm_equals_torch_without_padding() -> None:
     for step in range(1, 15):
         theirs.momentum = max(0.1, 1 / step)
         x = torch.randn(6, 4, 5, generator=torch.Generator().manual_seed(step)).double()
-        torch.testing.assert_close(ours(x, torch.ones(6, 1, 5)), theirs(x))
+        x.requires_grad_()
+        found, expected = ours(x, torch.ones(6, 1, 5)), theirs(x)
+        torch.testing.assert_close(found, expected)
+        grad = torch.randn(found.shape).double()
+        for one, other in zip(
+            torch.autograd.grad(found, [x, ours.weight, ours.bias], grad),
+            torch.autograd.grad(expected, [x, theirs.weight, theirs.bias], grad),
+            strict=True,
+        ):
+            torch.testing.assert_close(one, other)
         torch.testing.assert_close(ours.running_mean, theirs.running_mean)
         torch.testing.assert_close(ours.running_var, theirs.running_var)
     x = torch.randn(2, 4, 5).double()

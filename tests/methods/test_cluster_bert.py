@@ -198,7 +198,8 @@ def test_kernels_of_the_encoder_give_the_same_step(
         ["apple pear plum", "song guitar drum chorus singer violin", "car"]
     )
     net = ClusterBERTNet(encoder, 3, 2, StageRecord([], np.arange(3))).eval()
-    batch = TrainingData(items, rows[None]).batch(np.arange(3), (0,), torch.device("cpu"))
+    data = TrainingData(items, rows[None], step=8)
+    batch = data.batch(np.arange(3), (0,), torch.device("cpu"))
     loss = ClusterBERT(2, deletion=0.5)._loss(0.5, soft=False)
     moving = {name: p for name, p in net.named_parameters() if "pooler" not in name}
     found = []

@@ -271,7 +271,8 @@ class RaggedTokens:
     """Token ids of all items in one flat array; a batch is padded to its own longest item.
 
     Where the word of each token is known (``words``), batches hold it as ``word_ids``, -1 for
-    special tokens and padding.
+    special tokens and padding. With a ``step`` they are as wide as rows of packed texts, and hold
+    the places of tokens that another follows as ``followed``, filled up with a place of padding.
     """
 
     def __init__(
@@ -315,6 +316,8 @@ class RaggedTokens:
         device = flat.device
         lengths, starts = to_device(np.stack([self.lengths[index], self.starts[index]]), device)
         width = -(-int(self.lengths[index].max()) // step) * step
+        if words is not None and step > 1:
+            width = row_width(width)
         position = torch.arange(width, device=device)
         mask = position < lengths[:, None]  # (n, width)
         at = (starts[:, None] + position).clamp(max=len(flat) - 1)
@@ -322,6 +325,8 @@ class RaggedTokens:
         features = {"input_ids": ids.long(), "attention_mask": mask.long()}
         if words is not None:
             features["word_ids"] = torch.where(mask, words[at], -1).long()
+            if step > 1:
+                features["followed"] = to_device(_followed(self.lengths[index], width), device)
         return features
 
     def packed_batch(self, index: Ints) -> Features:
@@ -373,6 +378,14 @@ class RaggedTokens:
     def content(self) -> bytes:
         parts = [self.flat] if self.words is None else [self.flat, self.words]
         return self.lengths.tobytes() + b"".join(part.tobytes() for part in parts)
+
+
+def _followed(lengths: Ints, width: int) -> Ints:
+    """Places of all tokens but the last of each text; their number is a multiple of ROUND."""
+    row, place = np.nonzero(np.arange(width) < lengths[:, None] - 1)
+    found = np.full(-(-max(1, len(row)) // ROUND) * ROUND, width - 1)
+    found[: len(row)] = row * width + place
+    return found
 
 
 def _flat(sequences: list[list[int]]) -> Ints:

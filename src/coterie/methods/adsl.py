@@ -56,6 +56,7 @@ MAX_WORDS = 20_000  # different words with a vector of their own
 WORD_DIM = 300
 MAPS = 128
 PADDING = 0  # the words count from one
+EPS = 1e-5  # of a variance that is divided by
 Norm = Literal["softmax", "sum"]
 Variant = Literal["one", "soft", "dynamic", "attention"]
 
@@ -116,10 +117,10 @@ class DenseCNN(nn.Module):
         seen = [x] if self.dense_input else []
         for convolution, norm in zip(self.convolutions, self.norms, strict=True):
             weight = convolution.get_parameter("weight").to(x.dtype)
+            x = torch.cat(seen, dim=1) if seen else x
             # Masked after each layer, so that the next sees zeros between the texts.
             last = F.relu(norm(F.conv1d(x, weight, padding=self.window // 2), mask)) * mask
             seen.append(last)
-            x = torch.cat(seen, dim=1)
         # After ReLU nothing is below zero, so the zeros between the texts never win.
         out = last.new_zeros(len(words), last.shape[1])
         return out.scatter_reduce(0, owner[:, None].expand_as(last[0].T), last[0].T, "amax")
@@ -184,25 +185,43 @@ class MaskedBatchNorm(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """Normalise ``x`` of shape (n, maps, m) with a mask of shape (n, 1, m)."""
-        mean, variance = self._statistics(x, mask) if self.training else self._running()
-        scale = self.weight * torch.rsqrt(variance + 1e-5)
-        return x * scale[:, None] + (self.bias - mean * scale)[:, None]
-
-    def _running(self) -> tuple[Tensor, Tensor]:
-        return self.running_mean, self.running_var
-
-    def _statistics(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        count = mask.sum().clamp(min=1)
-        mean = (x * mask).sum(dim=(0, 2)) / count
-        variance = ((x - mean[:, None]).square() * mask).sum(dim=(0, 2)) / count
+        if not self.training:
+            scale = self.weight * torch.rsqrt(self.running_var + EPS)
+            return x * scale[:, None] + (self.bias - self.running_mean * scale)[:, None]
         with torch.no_grad():
+            count = mask.sum().clamp(min=1)
+            mean = (x * mask).sum(dim=(0, 2)) / count
+            variance = ((x - mean[:, None]).square() * mask).sum(dim=(0, 2)) / count
             enough = (count > 1).to(mean.dtype)
             self.batches += enough
             rate = enough * (1 / self.batches.clamp(min=1)).clamp(min=self.momentum)
             unbiased = variance * count / (count - 1).clamp(min=1)
             self.running_mean.lerp_(mean, rate)
             self.running_var.lerp_(unbiased, rate)
-        return mean, variance
+        own = (mask, count, mean, torch.rsqrt(variance + EPS))
+        out: Tensor = _MaskedNorm.apply(x, self.weight, self.bias, own)  # type: ignore[no-untyped-call]
+        return out
+
+
+class _MaskedNorm(torch.autograd.Function):
+    """Maps normalised by their own statistics; the gradient is written out, in few kernels."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, own: tuple[Tensor, ...]
+    ) -> Tensor:
+        mean, rate = own[2:]
+        scale = weight * rate
+        ctx.save_for_backward(x, scale, *own)
+        return x * scale[:, None] + (bias - mean * scale)[:, None]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        x, scale, mask, count, mean, rate = ctx.saved_tensors
+        grad, unit = grads[0], (x - mean[:, None]) * rate[:, None]
+        of_weight, of_bias = (grad * unit).sum(dim=(0, 2)), grad.sum(dim=(0, 2))
+        shared = torch.addcmul(of_bias[:, None], unit, of_weight[:, None]) * (mask / count)
+        return (grad - shared) * scale[:, None], of_weight, of_bias, None
 
 
 class WordItems:
@@ -357,7 +376,9 @@ class WordEncoder(Encoder):
         """Word vectors of shape (n, m, width), and where there are words."""
         assert self.embedding is not None
         ids = features["words"]
-        return self.embedding(ids), ids != PADDING
+        # On a GPU its gradient adds all rows at once; that of the layer takes them in a few blocks.
+        found = self.embedding.weight.index_select(0, ids.flatten())
+        return found.view(*ids.shape, -1), ids != PADDING
 
     # Saving -----------------------------------------------------------------------------------
 

@@ -205,16 +205,21 @@ class TokenDecoder(nn.Module):
         features: Tensor = self.transform(x)
         return features
 
-    def fused(self, net: Any, rows: Features, vector: Tensor, dtype: torch.dtype) -> Tensor:
-        """The same by the kernels of the encoder ``net``, of texts in a row each."""
+    def fused_loss(
+        self, net: Any, features: Features, vector: Tensor, dtype: torch.dtype
+    ) -> Tensor:
+        """:meth:`loss` by the kernels of the encoder ``net``, without scores of padding."""
+        ids, mask, places = (features[k] for k in ("input_ids", "attention_mask", "followed"))
         norms: list[Any] = [cross.norm for cross in self.cross]
         seen = zip(norms, self._seen(vector, dtype), strict=True)
         between = [partial(_told, norm, told) for norm, told in seen]
         settings = layer_settings(net)._replace(causal=True)
-        x = through_fused(net, rows, settings, dtype, between)
+        x = through_fused(net, one_a_row(ids, mask), settings, dtype, between)
         with torch.autocast(x.device.type, dtype=dtype, enabled=dtype != self.bias.dtype):
-            features: Tensor = self.transform(x)
-        return features
+            read = self.transform(x.flatten(0, 1).index_select(0, places)).to(self.bias.dtype)
+        labels = F.pad(ids[:, 1:].masked_fill(mask[:, 1:] == 0, IGNORED), (0, 1), value=IGNORED)
+        table = shared_parts(net).table
+        return token_cross_entropy(read, table, self.bias, labels.flatten()[places], dtype)
 
     def _seen(self, vector: Tensor, dtype: torch.dtype) -> Tensor:
         """What the cross-attention of all layers adds, shape (layers, n, d), in few products."""
@@ -238,7 +243,6 @@ class TokenDecoder(nn.Module):
         mask: Tensor,
         vector: Tensor,
         dtype: torch.dtype | None = None,
-        net: Any = None,
     ) -> Tensor:
         """Mean over all tokens but the first of minus its log probability, Eq. (1).
 
@@ -253,23 +257,12 @@ class TokenDecoder(nn.Module):
         vector : Tensor of shape (n, d)
         dtype : torch.dtype, optional
             Precision of the products; losses and softmax keep that of the weights.
-        net : transformer, optional
-            What the parts are of, to take its kernels.
         """
+        with torch.autocast(ids.device.type, dtype=dtype, enabled=dtype is not None):
+            features = self(parts, ids[:, :-1], vector).to(self.bias.dtype)
         labels = ids[:, 1:].masked_fill(mask[:, 1:] == 0, IGNORED)
-        if net is not None:
-            rows = one_a_row(ids, mask)
-            features = self.fused(net, rows, vector, dtype or self.bias.dtype)
-            labels = F.pad(labels, (0, features.shape[1] - labels.shape[1]), value=IGNORED)
-        else:
-            with torch.autocast(ids.device.type, dtype=dtype, enabled=dtype is not None):
-                features = self(parts, ids[:, :-1], vector)
         return token_cross_entropy(
-            features.to(self.bias.dtype).flatten(0, 1),
-            parts.table,
-            self.bias,
-            labels.flatten(),
-            dtype,
+            features.flatten(0, 1), parts.table, self.bias, labels.flatten(), dtype
         )
 
 
@@ -338,8 +331,11 @@ def reconstruction_loss(encoder: Any, decoder: Any, features: Features, z: Tenso
         error: Tensor = (decoder(z) - rows).square().sum()
         return error / rows.square().sum().clamp(min=1e-12)
     ids, mask = features["input_ids"], features["attention_mask"]
-    net = encoder.model[0].auto_model if encoder.fuses(ids) else None
-    loss: Tensor = decoder.loss(_shared(encoder), ids, mask, z, encoder.compute_dtype, net)
+    dtype = encoder.compute_dtype
+    if encoder.fuses(ids):
+        fused: Tensor = decoder.fused_loss(encoder.model[0].auto_model, features, z, dtype)
+        return fused
+    loss: Tensor = decoder.loss(_shared(encoder), ids, mask, z, dtype)
     return loss
 
 
