@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any, Generic, TypeVar
 
 from coterie._validation import check_choice, need
@@ -135,8 +138,10 @@ def _on_ray(
     for attempt in range(TRIES):
         alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         share = share_out(alive, None if attempt else workers)  # there may be fewer machines now
-        with _quiet(ray):
+        with _quiet(ray), _noted_interrupts() as pressed:
             for number, done in _rows(ray, make, items, sorted(missing), share):
+                if pressed:
+                    raise KeyboardInterrupt
                 if number in missing:  # counted once, whatever the engine repeats
                     missing.discard(number)
                     yield done
@@ -242,6 +247,26 @@ def _connected(ray: Any) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _noted_interrupts() -> Iterator[list[int]]:
+    """Ctrl-C interrupts as always and is noted: Ray now and then loses the exception."""
+    pressed: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield pressed
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        pressed.append(number)
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
