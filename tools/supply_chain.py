@@ -37,6 +37,7 @@ EXTRAS = {
     "umap",
     "words",
     "multilingual",
+    "remote",
     "excel",
     "pandas",
     "plots",

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from upath import UPath
 
 import coterie
 from commands import content, run
@@ -203,6 +204,30 @@ def test_files_that_fail_are_named_and_the_rest_is_done(
     assert there == ["a.parquet", "b.parquet", "d.parquet"]
     run("cluster", tmp_path, *OPTIONS, "--out", tmp_path / "o", "--resume")
     assert len(Run(tmp_path / "o").labels) == 900
+
+
+def test_files_at_an_address_give_the_same_tables(folder: Path, tmp_path: Path) -> None:
+    away = UPath("memory://bucket/parts")
+    away.mkdir(parents=True, exist_ok=True)
+    for path in (folder / "parts").glob("*.parquet"):
+        (away / path.name).write_bytes(path.read_bytes())
+    tables = []
+    for parts in (away, folder / "parts"):
+        out = tmp_path / str(len(tables))
+        run("cluster", parts, *OPTIONS, "--out", out)
+        run("predict", out, f"{parts}/*.parquet", "--out", out / "new")
+        tables.append([content(out / "assignments"), content(out / "new")])
+        assert len(tables[-1][0]) == 4 and tables[-1][1].pop("manifest.json")
+    assert tables[0] == tables[1]
+
+
+def test_an_address_that_cannot_be_read_is_said(folder: Path, tmp_path: Path) -> None:
+    said = run("cluster", "memory://bucket/nothing", "--out", tmp_path / "o", code=2).output
+    assert says(said, "no file", "memory://bucket/nothing")
+    said = run("cluster", "nosuch://bucket/parts", "--out", tmp_path / "o", code=2).output
+    assert says(said, "nosuch://bucket/parts", "cannot be reached")
+    said = run("cluster", "memory://bucket/parts", code=2).output
+    assert says(said, "--out", "address")
 
 
 def test_a_column_that_some_files_lack_is_said(folder: Path, tmp_path: Path) -> None:

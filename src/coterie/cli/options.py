@@ -118,8 +118,10 @@ def parse_value(value: str) -> Any:
 
 def beside(file: str, ending: str) -> Path:
     """The default output: beside the file or folder, with another ending."""
-    from coterie.corpus.source import file_of
+    from coterie.corpus.source import file_of, is_address
 
+    if is_address(file):
+        raise UsageError("--out is needed when the texts are at an address.")
     path = file_of(file)[0]
     if file == "-" or path.is_fifo():
         raise UsageError("--out is needed when the texts come from standard input or a pipe.")

@@ -31,7 +31,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from coterie._validation import check_path
+from coterie._validation import check_path, need
 from coterie.errors import DataError, UsageError
 
 STDIN = "standard input"
@@ -62,7 +62,8 @@ class Source:
     source : str, Path or sequence of them
         ``-`` is standard input. A folder, or a pattern such as ``parts/*.csv``, is several files.
         ``book.xlsx#SHEET`` is a sheet, ``sqlite:///FILE?table=NAME`` and
-        ``sqlite:///FILE?query=SELECT ...`` are rows of a database.
+        ``sqlite:///FILE?query=SELECT ...`` are rows of a database. Addresses that fsspec knows,
+        such as ``s3://bucket/parts``, are read where they are.
     again : bool, default=False
         Whether it must be possible to read it more than once; a pipe is then read to its end, and,
         if it is large, into a temporary file that goes when the source goes.
@@ -75,8 +76,8 @@ class Source:
             check_path("source", file)
         self.name = str(source) if one or not files else f"{files[0]} and {len(files) - 1} more"
         self._path, self.inside = file_of(self.name) if one else (Path(), "")
-        listed = [several(str(file)) or ([] if one else [Path(file)]) for file in files]
-        self.parts = [Source(path) for path in chain.from_iterable(listed)]
+        listed = [several(str(file)) or ([] if one else [file]) for file in files]
+        self.parts = [Source(str(path)) for path in chain.from_iterable(listed)]
         self._data: bytes | None = None
         self._packed: tuple[str, Callable[[Any], Any]] | None = None
         self._pipe: Any = None
@@ -102,7 +103,8 @@ class Source:
     @property
     def path(self) -> Path | None:
         """The file, if it can be opened by its name as it is."""
-        return self._path if self._data is None and not (self._pipe or self._packed) else None
+        plain = self._data is None and not (self._pipe or self._packed)
+        return self._path if plain and isinstance(self._path, Path) else None
 
     def head(self) -> bytes:
         """The first bytes, unpacked, which stay to be read."""
@@ -318,9 +320,27 @@ def file_of(name: str) -> tuple[Path, str]:
             )
         return Path(unquote(path)), unquote(inside)
     path, mark, inside = name.rpartition("#")
-    if mark and not Path(name).exists() and Path(path).is_file():
-        return Path(path), inside
-    return Path(name), ""
+    if mark and not path_of(name).exists() and path_of(path).is_file():
+        return path_of(path), inside
+    return path_of(name), ""
+
+
+def is_address(name: str) -> bool:
+    """Whether a file is not on a drive of this machine, but at an address such as s3://..."""
+    return "://" in name and not name.startswith(DATABASE)
+
+
+def path_of(name: str) -> Path:
+    """The path of a file; one at an address has the methods of a path, too."""
+    if not is_address(name):
+        return Path(name)
+    upath = need("upath", "remote")
+    try:
+        found: Path = upath.UPath(name)
+        found.exists()  # the first contact: a missing package, a wrong name, no access
+    except Exception as error:  # each kind of storage has its own
+        raise UsageError(f"{name} cannot be reached: {error}") from error
+    return found
 
 
 def several(name: str) -> list[Path]:
@@ -329,12 +349,13 @@ def several(name: str) -> list[Path]:
     Hidden files and those that begin with an underscore, as other programs leave behind, do not
     count.
     """
-    path = Path(name)
+    path = path_of(name)
     try:
         if path.is_dir():
             inside = [p for p in path.iterdir() if p.is_file() and p.name[0] not in "._"]
         elif glob.has_magic(name) and not name.startswith(DATABASE) and not path.exists():
-            inside = [p for p in Path(path.anchor).glob(str(path.relative_to(path.anchor)))]
+            base, pattern = split_pattern(name)
+            inside = list(base.glob(pattern))
         else:
             return []
     except (OSError, ValueError):
@@ -351,6 +372,22 @@ def several(name: str) -> list[Path]:
             f"file, or several by a pattern such as '{folder}/*.csv'."
         )
     return sorted(inside)
+
+
+def split_pattern(name: str) -> tuple[Path, str]:
+    """The folder before the first wildcard, and the pattern of the files below it.
+
+    Examples
+    --------
+    >>> folder, pattern = split_pattern("data/2024-*/part.parquet")
+    >>> folder.name, pattern
+    ('data', '2024-*/part.parquet')
+    """
+    away = is_address(name)
+    steps = name.split("/") if away else list(Path(name).parts)
+    plain = next((i for i, step in enumerate(steps) if glob.has_magic(step)), len(steps) - 1)
+    base = path_of("/".join(steps[:plain])) if away else Path(*steps[:plain])
+    return base, "/".join(steps[plain:])
 
 
 def _open_pipe(path: Path) -> Any:

@@ -63,7 +63,7 @@ def _make_run(data: object, asked: Options, engine: Engine) -> MadeRun:
         folder = Path(temporary.name) / "run"
     path = Path(folder)
     if is_first():
-        read = [*(check_path("data", file) for file in files_of(data)), asked.views]
+        read = [*(check_path("data", str(file)) for file in files_of(data)), asked.views]
         check_run_output(path, [name for name in read if isinstance(name, (str, Path))])
         refuse_held(path)
         refuse_taken(path, resume=resume, overwrite=overwrite)

@@ -46,7 +46,7 @@ def check_output(
     resume : bool, default=False
         Whether such a table is to be continued.
     """
-    given = [Path(path) for path in inputs if path is not None and str(path) != "-"]
+    given = [Path(str(path)) for path in inputs if path is not None and str(path) != "-"]
     touched = {out: ""}
     if grows:
         touched |= {partial_path(out): " while it grows", record_path(out): " while it grows"}

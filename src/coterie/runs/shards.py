@@ -23,7 +23,7 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,7 +37,7 @@ from coterie._folders import one_state
 from coterie._progress import Progress, make_progress, say, working
 from coterie.corpus import Source, TextStream
 from coterie.corpus.corpus import no_words
-from coterie.corpus.source import file_of
+from coterie.corpus.source import file_of, is_address, path_of, split_pattern
 from coterie.corpus.tables import count_rows
 from coterie.corpus.write import GrowingTable
 from coterie.description.tally import Tally
@@ -180,7 +180,7 @@ class ShardWorker:
         if job.masker is not None:
             job.masker.counts.clear()
         if not shard.rows:  # writers of many shards leave empty ones
-            yield pyarrow.parquet.read_schema(shard.source).empty_table(), []
+            yield read_footer(shard.source).schema.to_arrow_schema().empty_table(), []
             return
         for chunk in read_shard(shard, job.text_column, job.id_column, job.masker):
             yield chunk.table, chunk.texts
@@ -191,8 +191,18 @@ def read_shard(
 ) -> TextStream:
     """The rows of a shard."""
     return TextStream(
-        shard.source, text_column=text_column, id_column=id_column, format="parquet", masker=masker
+        str(shard.source),
+        text_column=text_column,
+        id_column=id_column,
+        format="parquet",
+        masker=masker,
     )
+
+
+def read_footer(path: Path) -> Any:
+    """What a Parquet file says of itself."""
+    with path.open("rb") as file:
+        return pyarrow.parquet.ParquetFile(file).metadata
 
 
 def read_batches(path: Path) -> Iterator[pa.Table]:
@@ -213,16 +223,15 @@ def find_shards(said: str, out: Path) -> list[Shard]:
     Files and folders whose names begin with a dot or an underscore are left out, as readers of
     such folders do.
     """
-    path, steps = Path(said), Path(said).parts
+    path = path_of(said)
     found: Iterable[Path] = [path]
     if path.is_dir():
         base, found = path, path.rglob("*.parquet")
     elif path.exists():
         base = path.parent
     else:
-        plain = next((i for i, step in enumerate(steps) if glob.has_magic(step)), len(steps) - 1)
-        base = Path(*steps[:plain])
-        found = base.glob("/".join(steps[plain:]))
+        base, pattern = split_pattern(said)
+        found = base.glob(pattern)
     files = [
         file
         for file in found
@@ -232,13 +241,13 @@ def find_shards(said: str, out: Path) -> list[Shard]:
     whole, out = base.resolve(), out.resolve()
     if not files:
         raise UsageError(f"{said}: there is no Parquet file; name a folder of them or a pattern.")
-    if path.is_dir() and out.is_relative_to(whole):
+    if path.is_dir() and not is_address(said) and out.is_relative_to(whole):
         raise UsageError(f"--out: {out} is inside {whole}; name a folder outside of it.")
     shards: dict[str, Shard] = {}
     for name in sorted(file.relative_to(base).as_posix() for file in files):
         file = whole / name
         name += "" if file.suffix.lower() == ".parquet" else ".parquet"
-        if file.is_relative_to(out) or name in shards:
+        if (not is_address(said) and file.is_relative_to(out)) or name in shards:
             raise UsageError(
                 f"{said}: {file} would overwrite a labelled shard; name another --out."
             )
@@ -248,9 +257,11 @@ def find_shards(said: str, out: Path) -> list[Shard]:
 
 def shards_from(names: Sequence[str]) -> list[Shard]:
     """Files of one table, looked at, in the order of their names below the folder of all."""
-    paths = [Path(name).resolve() for name in names]
-    base = Path(os.path.commonpath([path.parent for path in paths]))
-    named = {path.relative_to(base).as_posix(): path for path in paths}
+    paths = [path_of(name).resolve() for name in names]
+    steps = [path.as_posix().split("/") for path in paths]
+    folders = zip(*(path[:-1] for path in steps), strict=False)
+    above = len(list(takewhile(lambda names: len({*names}) == 1, folders)))
+    named = {"/".join(step[above:]): path for step, path in zip(steps, paths, strict=True)}
     found = in_threads(_try_look, [Shard(n, named[n], Path()) for n in sorted(named)])
     if damaged := dict(pair for pair in found if not isinstance(pair, Shard)):
         raise failures(damaged, len(found), "read; mend them, or take them away")
@@ -261,7 +272,9 @@ def shards_from(names: Sequence[str]) -> list[Shard]:
 
 def check_same_columns(shards: Sequence[Shard]) -> None:
     """Refuse files that are not of one table."""
-    all_names = in_threads(lambda shard: pyarrow.parquet.read_schema(shard.source).names, shards)
+    all_names = in_threads(
+        lambda shard: read_footer(shard.source).schema.to_arrow_schema().names, shards
+    )
     for shard, names in zip(shards, all_names, strict=True):
         if names != all_names[0]:
             raise DataError(
@@ -296,8 +309,8 @@ def clear_unfinished(out: Path) -> None:
 
 def look_at(shard: Shard) -> Shard:
     """The shard with its rows and digest."""
-    rows = count_rows(Source(shard.source), "parquet")  # exact for Parquet; refuses what is none
-    footer = pyarrow.parquet.read_metadata(shard.source).to_dict()
+    rows = count_rows(Source(str(shard.source)), "parquet")  # exact; refuses what is no Parquet
+    footer = read_footer(shard.source).to_dict()
     size = shard.source.stat().st_size
     return replace(shard, rows=rows, digest=sha256(f"{size} {footer}".encode()).hexdigest())
 
@@ -502,6 +515,6 @@ def _text_column(shards: Sequence[Shard], asked: str | None, id_column: str | No
     first = next((shard for shard in shards if shard.rows), None)
     if first is None:
         raise DataError(f"all {len(shards):,} shards are empty: there is nothing to read.")
-    stream = TextStream(first.source, text_column=asked, id_column=id_column, format="parquet")
+    stream = read_shard(first, asked, id_column, None)
     next(iter(stream))
     return str(stream.text_column)
