@@ -9,6 +9,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -219,6 +220,31 @@ def test_files_at_an_address_give_the_same_tables(folder: Path, tmp_path: Path) 
         tables.append([content(out / "assignments"), content(out / "new")])
         assert len(tables[-1][0]) == 4 and tables[-1][1].pop("manifest.json")
     assert tables[0] == tables[1]
+
+
+def test_vectors_are_kept_as_a_column_if_asked(done: Path, folder: Path, tmp_path: Path) -> None:
+    run("predict", done, folder / "parts", "--out", tmp_path / "o", "--keep-vectors")
+    model = coterie.load(done / "model")
+    for path in (folder / "parts").iterdir():
+        rows = pyarrow.parquet.read_table(path)
+        found = pyarrow.parquet.read_table(tmp_path / "o" / path.name)
+        assert found.num_rows == rows.num_rows and "cluster" in found.column_names
+        texts, kept = rows["text"].to_pylist(), found["vector"].to_pylist()
+        assert [v is None for v in kept] == [t is None for t in texts]
+        there = [i for i, t in enumerate(texts) if t is not None]
+        if there:
+            expected = model.transform([texts[i] for i in there])
+            np.testing.assert_allclose([kept[i] for i in there], expected, atol=1e-6)
+    said = run(
+        "predict", done, folder / "parts", "--out", tmp_path / "o", "--resume", code=3
+    ).output
+    assert says(said, "resume", "other settings")
+    said = run("predict", done, tmp_path / "o", "--out", tmp_path / "p", "--keep-vectors", code=3)
+    assert says(said.output, "'vector' already")
+    run("predict", done, folder / "whole.parquet", "--out", tmp_path / "one", "--keep-vectors")
+    assert "vector" in pyarrow.parquet.read_schema(tmp_path / "one" / "whole.parquet").names
+    asked = ["--out", tmp_path / "p", "--vectors", "vector"]
+    assert says(run("predict", done, tmp_path / "o", *asked, code=2).output, "--vectors", "one")
 
 
 def test_an_address_that_cannot_be_read_is_said(folder: Path, tmp_path: Path) -> None:

@@ -52,6 +52,9 @@ def predict(
         "Your own embeddings in place of an encoder: a column with lists of numbers, or a file "
         "with a row for each row (.npy, .parquet).",
     ),
+    keep_vectors: bool = switch(
+        "--keep-vectors", "Add the vector of each text as a column, in a folder of Parquet files."
+    ),
     resume: bool = switch(
         "--resume", "Continue after the rows that an interrupted run has written."
     ),
@@ -107,16 +110,20 @@ def predict(
     given: dict[str, Any] = {"text_column": text_column, "id_column": id_column, "resume": resume}
     given |= {"outlier_limit": outlier_limit, "mask": mask, "mask_names": mask_names}
     given |= {"level": None if level is None else read_number(level)}
-    if engine != "local" or workers is not None or is_sharded(file):
+    if keep_vectors or engine != "local" or workers is not None or is_sharded(file):
         if format not in ("auto", "parquet"):
-            raise UsageError(f"--format {format}: many files, and --engine ray, are Parquet only.")
+            raise UsageError(
+                f"--format {format}: many files, --keep-vectors and --engine ray are Parquet only."
+            )
         if out is None or file == "-":
             raise UsageError(
-                "many files, and --engine ray, need files to read and a folder as --out."
+                "many files, --keep-vectors and --engine ray need files to read and a folder as "
+                "--out."
             )
-        if watched:
-            raise UsageError("--drift and --fail-above take one file, not a folder of shards.")
-        predict_shards(folder, file, out, engine=engine, workers=workers, **given)
+        if watched or vectors is not None:
+            raise UsageError("--drift, --fail-above and --vectors take one file, not many.")
+        given |= {"engine": engine, "workers": workers, "keep_vectors": keep_vectors}
+        predict_shards(folder, file, out, **given)
         return
     given |= {"vectors": vectors, "format": format, "encoding": encoding, "header": header}
     done = predict_file(folder, file, sys.stdout if out is None else out, drift=watched, **given)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -58,8 +58,6 @@ from coterie.tree import Tree, TreeRows, need_tree
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from coterie.runs.places import RowPlaces
-
 DRIFT_TEXTS = 20_000  # texts that are compared with those of the run
 
 
@@ -73,6 +71,13 @@ class Labelled:
     sentence: str  # how many texts are outliers; empty where none can be
     drift: Drift | None = None  # how the texts differ from those of the run, if that was asked
     masked: dict[str, int] | None = None  # how often each kind of personal data was masked
+
+
+class Observer(Protocol):
+    """What a labeller shows the texts to, with their clusters and vectors."""
+
+    def add(self, texts: Sequence[str], labels: Ints, vectors: Floats) -> None:
+        """Look at the next texts."""
 
 
 class DriftSample:
@@ -161,7 +166,7 @@ class Labeller:
         self.limit = given or model.outlier_limit_
         self.digest = ""  # of all that labels and names come from, if it was read from a folder
         self.marked = self.placed = 0  # outliers and texts with a cluster so far
-        self.observers: list[DriftSample | RowPlaces] = []  # of texts, clusters and vectors
+        self.observers: list[Observer] = []
         self.vectors: VectorRows | None = None
         self._width: int | None = None
 

@@ -27,6 +27,7 @@ from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
@@ -35,6 +36,7 @@ from coterie._facts import versions
 from coterie._files import write_json
 from coterie._folders import one_state
 from coterie._progress import Progress, make_progress, say, working
+from coterie._types import Floats, Ints
 from coterie.corpus import Source, TextStream
 from coterie.corpus.corpus import no_words
 from coterie.corpus.source import file_of, is_address, path_of, split_pattern
@@ -53,6 +55,7 @@ from coterie.runs.places import RowPlaces, read_placer
 
 KEY = "coterie.part"  # in the footer of a labelled shard
 UNFINISHED = ".unfinished"
+VECTORS = pa.list_(pa.float32())
 READERS = 16  # footers read at a time; on a network drive most of it is waiting
 COUNTS = ("rows", "placed", "outliers")
 
@@ -85,13 +88,31 @@ class Job:
     level: int | str | None = None  # of the merge tree; default: the one that is shown
     made_from: dict[str, Any] = field(default_factory=dict)  # default: model and settings
     tally: Tally | None = None  # what is counted, if anything is; without rows yet
+    keep_vectors: bool = False  # as a column of the labelled shards
 
     def stamp(self, shard: Shard) -> dict[str, Any]:
         """What decides the content of a labelled shard."""
         settings = self.made_from or made_from(
             self.model, self.text_column, self.outlier_limit, self.masker, self.level
         )
-        return {**settings, "source": shard.digest}
+        return {**settings, "vectors": self.keep_vectors, "source": shard.digest}
+
+
+class KeptVectors:
+    """The vectors of the texts that were labelled last, as a column."""
+
+    def __init__(self) -> None:
+        self.column: pa.Array = pa.array([], VECTORS)
+
+    def add(self, texts: Sequence[str], labels: Ints, vectors: Floats) -> None:
+        """Take the next ones; rows without a text have none."""
+        n, width = vectors.shape
+        if not width:
+            self.column = pa.nulls(n, VECTORS)
+            return
+        ends = pa.array(range(0, n * width + 1, width), pa.int32())
+        values = pa.array(vectors.astype(np.float32).ravel())
+        self.column = pa.ListArray.from_arrays(ends, values, mask=pa.array([not t for t in texts]))
 
 
 class ShardWorker:
@@ -140,12 +161,17 @@ class ShardWorker:
         own = f"{os.getpid()}-{secrets.token_hex(4)}"
         unfinished = shard.target.with_name(f".{shard.target.stem}.{own}{UNFINISHED}.parquet")
         marked, placed = labeller.marked, labeller.placed
+        kept = KeptVectors()
+        if job.keep_vectors:
+            labeller.observers.append(kept)
         table = GrowingTable(unfinished)
         try:
             # Nothing is labelled twice, and a look through kept vectors costs more with every one.
             with table, no_cache(), self._places(shard, own):
                 for rows, texts in self._read(shard):
                     columns = labeller(texts)
+                    if job.keep_vectors:
+                        rows = rows.append_column("vector", kept.column)
                     table.write(rows, columns)
                     if tally is not None:
                         tally.add(rows, columns)
@@ -272,15 +298,29 @@ def shards_from(names: Sequence[str]) -> list[Shard]:
 
 def check_same_columns(shards: Sequence[Shard]) -> None:
     """Refuse files that are not of one table."""
-    all_names = in_threads(
-        lambda shard: read_footer(shard.source).schema.to_arrow_schema().names, shards
-    )
+    all_names = in_threads(column_names, shards)
     for shard, names in zip(shards, all_names, strict=True):
         if names != all_names[0]:
             raise DataError(
                 f"{shard.source} has the columns {', '.join(names)}, but {shards[0].source} has "
                 f"{', '.join(all_names[0])}; give files of one table."
             )
+
+
+def check_new_column(name: str, shards: Sequence[Shard]) -> None:
+    """Refuse files that have a column of this name already."""
+    for shard, names in zip(shards, in_threads(column_names, shards), strict=True):
+        if name in names:
+            raise DataError(
+                f"`keep_vectors`: {shard.source} has a column {name!r} already; rename it, or "
+                "leave the option out."
+            )
+
+
+def column_names(shard: Shard) -> list[str]:
+    """The columns of a file."""
+    found: list[str] = read_footer(shard.source).schema.to_arrow_schema().names
+    return found
 
 
 def read_facts(shard: Shard, job: Job) -> dict[str, Any] | None:
@@ -329,6 +369,7 @@ def predict_shards(  # noqa: PLR0913 - what the command has
     resume: bool = False,
     mask: bool | None = None,
     mask_names: Path | None = None,
+    keep_vectors: bool = False,
 ) -> None:
     """Label every row of every shard exactly once, into a folder of shards of the same names.
 
@@ -347,7 +388,10 @@ def predict_shards(  # noqa: PLR0913 - what the command has
     column = _text_column(shards, text_column, id_column)
     masker = masker_of(folder, mask, mask_names)
     digest = one_state([folder], lambda: model_digest(folder))
+    if keep_vectors:
+        check_new_column("vector", shards)
     job = Job(folder, digest, column, id_column, outlier_limit, masker, level)
+    job = replace(job, keep_vectors=keep_vectors)
     run = ShardsRun(shards, job, out, {"name": engine, "workers": workers}, damaged)
     run.go(where)
 
