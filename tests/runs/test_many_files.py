@@ -215,10 +215,13 @@ def test_files_at_an_address_give_the_same_tables(folder: Path, tmp_path: Path) 
     tables = []
     for parts in (away, folder / "parts"):
         out = tmp_path / str(len(tables))
-        run("cluster", parts, *OPTIONS, "--out", out)
+        run("cluster", f"{parts}/[ac].parquet", *OPTIONS, "--out", out)
         run("predict", out, f"{parts}/*.parquet", "--out", out / "new")
-        tables.append([content(out / "assignments"), content(out / "new")])
-        assert len(tables[-1][0]) == 4 and tables[-1][1].pop("manifest.json")
+        run("cluster", parts, *OPTIONS, "--out", out / "all")
+        folders = [out / "assignments", out / "new", out / "all" / "assignments"]
+        tables.append([content(folder) for folder in folders])
+        assert tables[-1][1].pop("manifest.json")
+        assert [len(found) for found in tables[-1]] == [2, 4, 4]
     assert tables[0] == tables[1]
 
 
