@@ -70,6 +70,7 @@ class Shard:
     source: Path
     target: Path
     rows: int = 0
+    columns: tuple[str, ...] = ()
     digest: str = ""  # of its size and footer, which tell changes without reading the texts
     first: int = 0  # rows of the shards before it
     places: Path | None = None  # where the places of its rows on the map go, if it has one
@@ -298,29 +299,23 @@ def shards_from(names: Sequence[str]) -> list[Shard]:
 
 def check_same_columns(shards: Sequence[Shard]) -> None:
     """Refuse files that are not of one table."""
-    all_names = in_threads(column_names, shards)
-    for shard, names in zip(shards, all_names, strict=True):
-        if names != all_names[0]:
+    first = shards[0]
+    for shard in shards:
+        if shard.columns != first.columns:
             raise DataError(
-                f"{shard.source} has the columns {', '.join(names)}, but {shards[0].source} has "
-                f"{', '.join(all_names[0])}; give files of one table."
+                f"{shard.source} has the columns {', '.join(shard.columns)}, but {first.source} "
+                f"has {', '.join(first.columns)}; give files of one table."
             )
 
 
 def check_new_column(name: str, shards: Sequence[Shard]) -> None:
     """Refuse files that have a column of this name already."""
-    for shard, names in zip(shards, in_threads(column_names, shards), strict=True):
-        if name in names:
+    for shard in shards:
+        if name in shard.columns:
             raise DataError(
                 f"`keep_vectors`: {shard.source} has a column {name!r} already; rename it, or "
                 "leave the option out."
             )
-
-
-def column_names(shard: Shard) -> list[str]:
-    """The columns of a file."""
-    found: list[str] = read_footer(shard.source).schema.to_arrow_schema().names
-    return found
 
 
 def read_facts(shard: Shard, job: Job) -> dict[str, Any] | None:
@@ -348,11 +343,12 @@ def clear_unfinished(out: Path) -> None:
 
 
 def look_at(shard: Shard) -> Shard:
-    """The shard with its rows and digest."""
+    """The shard with its rows, columns and digest."""
     rows = count_rows(Source(str(shard.source)), "parquet")  # exact; refuses what is no Parquet
-    footer = read_footer(shard.source).to_dict()
-    size = shard.source.stat().st_size
-    return replace(shard, rows=rows, digest=sha256(f"{size} {footer}".encode()).hexdigest())
+    footer, size = read_footer(shard.source), shard.source.stat().st_size
+    names = tuple(footer.schema.to_arrow_schema().names)
+    digest = sha256(f"{size} {footer.to_dict()}".encode()).hexdigest()
+    return replace(shard, rows=rows, columns=names, digest=digest)
 
 
 def predict_shards(  # noqa: PLR0913 - what the command has
