@@ -141,10 +141,12 @@ def _on_ray(
         with _quiet(ray), _noted_interrupts() as pressed:
             for number, done in _rows(ray, make, items, sorted(missing), share):
                 if pressed:
-                    raise KeyboardInterrupt
+                    break
                 if number in missing:  # counted once, whatever the engine repeats
                     missing.discard(number)
                     yield done
+            if pressed:
+                raise KeyboardInterrupt
         if not missing:
             return
     for number in sorted(missing):
