@@ -5,8 +5,6 @@ Here in one process; ``test_ray.py`` has the same on a cluster.
 
 import json
 import random
-import signal
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +20,7 @@ from coterie.corpus.survey import StreamSampler
 from coterie.errors import DataError, UsageError
 from coterie.run_files import table_of
 from coterie.runs import Run, shards
-from coterie.runs.engine import Done, Engine, RayWorker, _noted_interrupts
+from coterie.runs.engine import Done, Engine, RayWorker
 from said import raises, says
 
 OPTIONS = ["-k", 4, "--encoder", "tfidf-svd", "--method", "kmeans", "--set", "fit_sample=150", "-q"]
@@ -297,13 +295,3 @@ def test_a_worker_that_cannot_work_says_why() -> None:
     assert tell(lambda: str.upper) == (1, Done("b", "B"))
     number, done = tell(lambda: int)
     assert (number, done.found) == (1, None) and says(done.error, "ValueError", "'b'")
-
-
-def test_a_ctrl_c_whose_exception_is_lost_is_noted() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    with _noted_interrupts() as pressed:
-        with suppress(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-            raise AssertionError("it interrupts as always")
-        assert pressed == [signal.SIGINT]
-    assert signal.getsignal(signal.SIGINT) is before

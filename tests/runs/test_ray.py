@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -191,7 +192,11 @@ def test_ctrl_c_stops_all_workers_and_keeps_whole_parts(work: Path) -> None:
                "-o", out, "--engine", "ray", "--workers", "1"]  # fmt: skip
     environment = {**os.environ, "RAY_ADDRESS": "local"}
     child = subprocess.Popen(
-        [str(word) for word in command], stderr=subprocess.PIPE, text=True, env=environment
+        [str(word) for word in command],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # a shell may ignore it
     )
     end = time.monotonic() + WAIT
     while not (half := unfinished(out)) or len(whole(out)) < 2:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import socket
 import tempfile
-import threading
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any, Generic, TypeVar
 
 from coterie._validation import check_choice, need
@@ -138,15 +135,11 @@ def _on_ray(
     for attempt in range(TRIES):
         alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         share = share_out(alive, None if attempt else workers)  # there may be fewer machines now
-        with _quiet(ray), _noted_interrupts() as pressed:
+        with _quiet(ray):
             for number, done in _rows(ray, make, items, sorted(missing), share):
-                if pressed:
-                    break
                 if number in missing:  # counted once, whatever the engine repeats
                     missing.discard(number)
                     yield done
-            if pressed:
-                raise KeyboardInterrupt
         if not missing:
             return
     for number in sorted(missing):
@@ -249,26 +242,6 @@ def _connected(ray: Any) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
-
-
-@contextmanager
-def _noted_interrupts() -> Iterator[list[int]]:
-    """Ctrl-C interrupts as always and is noted: Ray now and then loses the exception."""
-    pressed: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before) or threading.current_thread() is not threading.main_thread():
-        yield pressed
-        return
-
-    def note(number: int, frame: FrameType | None) -> None:
-        pressed.append(number)
-        before(number, frame)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
