@@ -492,13 +492,18 @@ def _shard_parts(folder: Path, own: Mapping[str, str]) -> Iterator[pa.RecordBatc
             reader = pyarrow.parquet.ParquetFile(path)
             empty = pa.RecordBatch.from_pylist([], reader.schema_arrow)
             for batch in chain(reader.iter_batches(SHARD_ROWS), [empty]):
-                columns = [
-                    column.cast(result_kind(name)) if name in own.values() else as_texts(column)
-                    for name, column in zip(batch.schema.names, batch.columns, strict=True)
-                ]
-                part = pa.RecordBatch.from_arrays(columns, batch.schema.names)
+                part = as_cells(batch, own)
                 _check_labels(part, own, path)
                 yield part
+
+
+def as_cells(batch: pa.RecordBatch, own: Mapping[str, str]) -> pa.RecordBatch:
+    """Rows of a Parquet file as a table of coterie has them: see :func:`read_assignments`."""
+    columns = [
+        column.cast(result_kind(name)) if name in own.values() else as_texts(column)
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
 
 def _check_labels(part: pa.RecordBatch, own: Mapping[str, str], path: Path) -> None:

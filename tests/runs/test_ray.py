@@ -6,6 +6,7 @@ are real and are really killed. Ray is large, and so is not among what the tests
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -334,3 +335,27 @@ def test_a_killed_command_is_resumed_to_the_same_files(
     assert len(kept) >= done
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     same(folder, out)
+
+
+@pytest.mark.slow
+def test_an_update_on_a_cluster_is_that_of_one_process(
+    cluster: object, folder: Path, tmp_path: Path
+) -> None:
+    """Of which new clusters are a part, that the workers read from the changed model."""
+    new = [f"boat anchor {i} and {i % 89}" for i in range(9_000)]
+    table = pa.table({"id": range(len(new)), "text": new, "sent": ["2026-02-01"] * len(new)})
+    table = table.append_column("kind", pa.array([0] * len(new)))
+    (tmp_path / "new").mkdir()
+    for k in range(3):
+        part = table.slice(k * 3_000, 3_000)
+        pyarrow.parquet.write_table(part, tmp_path / "new" / f"part-{k:02}.parquet")
+    for name, asked in {"one": [], "many": ["--engine", "ray", "--workers", 2]}.items():
+        shutil.copytree(folder / "local", tmp_path / name)
+        run("update", tmp_path / name, tmp_path / "new", *asked)
+    one, many = content(tmp_path / "one"), content(tmp_path / "many")
+    assert one.keys() == many.keys() and "assignments/update-0001/part-02.parquet" in one
+    own = {*OWN, "edits.jsonl", "earlier/0001/changed.json"}
+    assert [name for name in one.keys() - own if one[name] != many[name]] == []
+    said = [json.loads(files["manifest.json"]) for files in (one, many)]
+    assert said[0]["data"]["rows"] == 105_000
+    assert said[0]["figures"] == said[1]["figures"] and said[0]["summary"] == said[1]["summary"]

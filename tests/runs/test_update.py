@@ -21,7 +21,8 @@ from coterie.editing import edit, undo
 from coterie.errors import UsageError
 from coterie.novelty import place_new
 from coterie.runs import open_run
-from coterie.runs.update import fit_classifier, learn_new, update
+from coterie.runs.added import fit_classifier, learn_new
+from coterie.runs.update import update
 from said import raises, says
 from trees import members, whole
 

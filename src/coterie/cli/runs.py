@@ -170,6 +170,10 @@ def update(
     format: str = options.FORMAT,
     encoding: str = options.ENCODING,
     header: bool | None = options.HEADER,
+    engine: str = option("local", "local, or ray: distribute Parquet files over a Ray cluster."),
+    workers: int | None = option(
+        None, "Processes of --engine ray. Default: one per GPU, or per 4 CPUs."
+    ),
     no_cache: bool = options.NO_CACHE,
     as_json: bool = options.AS_JSON,
 ) -> None:
@@ -189,11 +193,15 @@ def update(
     If it is stopped, the run is as it was: repeat the command. A file that was added is not added
     twice.
 
+    Of a run whose table is a folder of Parquet files, new files are labelled one by one, with
+    --engine ray on a cluster. New clusters are then searched in a sample.
+
     Examples:
 
         coterie update tickets.clusters new.csv --dry-run
         coterie update tickets.clusters new.csv
         coterie update tickets.clusters --refit --clusters 12
+        coterie update tickets.clusters parts/ --engine ray
         coterie edit tickets.clusters --undo
     """
     from coterie.drift import read_share
@@ -222,6 +230,8 @@ def update(
         format=format,
         encoding=encoding,
         header=header,
+        engine=engine,
+        workers=workers,
     )
     if as_json:
         show_json(found.to_dict())

@@ -2,10 +2,11 @@
 
 from coterie.measured import Stability, Timeline
 from coterie.options import Options
+from coterie.runs.added import Updated
 from coterie.runs.run import Run, open_run
 from coterie.runs.stability import stability
 from coterie.runs.timeline import timeline
-from coterie.runs.update import Updated, update
+from coterie.runs.update import update
 
 __all__ = [
     "Options",

@@ -7,9 +7,8 @@ and counted, part by part, in memory that does not grow with them; that can be s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,7 +54,7 @@ from coterie.run_files import (
     shards_of,
     table_parts,
 )
-from coterie.runs.engine import Engine, failures
+from coterie.runs.engine import Engine
 from coterie.runs.folder import RunFolder, now
 from coterie.runs.label import Labeller, label, model_digest
 from coterie.runs.places import (
@@ -67,7 +66,7 @@ from coterie.runs.places import (
     save_placer,
     write_places,
 )
-from coterie.runs.shards import Job, ShardWorker, clear_unfinished, read_batches
+from coterie.runs.shards import Job, label_shards, read_batches
 from coterie.summary import CLOSE, summarise
 from coterie.tree import Tree, TreeRows, grow
 
@@ -354,16 +353,7 @@ class Results:
         clusters, hierarchy, tree = read_clusters(work), read_levels(work), read_tree(work)
         labeller = Labeller(self.model, clusters, hierarchy, tree=tree)
         tally = self._label_all(large, labeller, resumed)
-        clusters = tally.apply(clusters)
-        if tree is not None:
-            sizes = tree.sizes(tally.leaves)
-            nodes = [tally.resized(node, sizes[i]) for i, node in tree.nodes.items()]
-            tree = tree.described(nodes).described(clusters)
-            hierarchy = tree.above()
-        elif hierarchy is not None:
-            both = zip(hierarchy.levels, hierarchy.above, strict=True)
-            levels = [tally.nested(level, above) for level, above in both]
-            hierarchy = replace(hierarchy, levels=levels)
+        clusters, hierarchy, tree = count_rows(tally, clusters, hierarchy, tree)
         write_clusters(work, clusters, hierarchy, tree)
         write_places(work, self.model.seed_)
         for form in dict.fromkeys(self.options.write):
@@ -457,7 +447,6 @@ class Results:
     ) -> None:
         """The same for many files: each is labelled by itself, into a folder of as many."""
         work = self.place.work.resolve()
-        clear_unfinished(work)
         job = Job(
             work,
             model_digest(work),
@@ -470,20 +459,32 @@ class Results:
         shards = [replace(shard, target=work / SHARDS / shard.name) for shard in large.shards]
         if (work / PLACER).exists():
             shards = [replace(shard, places=place_of(work, shard.target)) for shard in shards]
-        here = labeller if self.engine.name == "local" else None
-        results = self.engine.each(partial(ShardWorker, job, here), shards)
-        failed = dict[str, str]()
-        with closing(results), working(progress, "assign", len(self.corpus), 0):
-            for done in results:
-                if done.found is None:
-                    failed[done.item.name] = done.error
-                else:
-                    tally.merge(done.found["tally"])
-                    progress.advance(tally.rows)
-        clear_unfinished(work)  # of workers that died
-        if failed:
-            what = "labelled; mend them and repeat the command with `resume`"
-            raise failures(failed, len(shards), what)
+        label_shards(
+            job,
+            shards,
+            self.engine,
+            labeller,
+            progress,
+            lambda _, found: tally.merge(found),
+            "repeat the command with `resume`",
+        )
+
+
+def count_rows(
+    tally: Tally, clusters: Sequence[Cluster], hierarchy: Hierarchy | None, tree: Tree | None
+) -> tuple[list[Cluster], Hierarchy | None, Tree | None]:
+    """Clusters and the levels above them, described by a sample, with the sizes of all rows."""
+    counted = tally.apply(clusters)
+    if tree is not None:
+        sizes = tree.sizes(tally.leaves)
+        nodes = [tally.resized(node, sizes[i]) for i, node in tree.nodes.items()]
+        tree = tree.described(nodes).described(counted)
+        hierarchy = tree.above()
+    elif hierarchy is not None:
+        both = zip(hierarchy.levels, hierarchy.above, strict=True)
+        levels = [tally.nested(level, above) for level, above in both]
+        hierarchy = replace(hierarchy, levels=levels)
+    return counted, hierarchy, tree
 
 
 def joined(

@@ -40,12 +40,13 @@ from coterie.run_files import (
     to_frame,
     with_types,
 )
+from coterie.runs.added import Updated
 from coterie.runs.folder import refuse_taken
 from coterie.runs.label import Labeller
 from coterie.runs.masked import masker_of
 from coterie.runs.stability import stability
 from coterie.runs.timeline import timeline
-from coterie.runs.update import Updated, UpdateOptions, update
+from coterie.runs.update import UpdateOptions, update
 from coterie.summary import summarise
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ from coterie.corpus import (
     LargeTable,
     Source,
     StreamSampler,
+    Survey,
     TextStream,
     make_corpus,
     read_corpus,
@@ -37,7 +38,7 @@ from coterie.corpus.corpus import make_note
 from coterie.corpus.sentences import split_corpus
 from coterie.corpus.source import file_of, longest, too_long
 from coterie.corpus.vectors import VectorRows
-from coterie.description.tally import ColumnLook
+from coterie.description.tally import ColumnLook, Kinds
 from coterie.encoders import GivenVectors
 from coterie.errors import UsageError
 from coterie.masking import Masker
@@ -163,20 +164,41 @@ class Looking:
 def draw_from_shards(
     stream: TextStream, shards: Sequence[Shard], size: int, options: Options, engine: Engine
 ) -> Corpus:
-    """The same from many Parquet files, which workers may read.
-
-    The sample is that of one file with all rows, by whichever workers it is drawn.
-    """
+    """The same from many Parquet files, which workers may read."""
     check_same_columns(shards)
     filled = [shard for shard in shards if shard.rows]
     first = read_shard(filled[0], stream.text_column, stream.id_column, stream.masker)
     begin = next(iter(first))
-    column, columns = str(first.text_column), ColumnLook(str(first.text_column), stream.id_column)
+    columns = ColumnLook(str(first.text_column), stream.id_column)
     columns.begin(begin.table)
-    work = Looking(size, options.seed, copy.deepcopy(columns), stream.id_column, stream.masker)
-    sampler, masked = StreamSampler(size, options.seed), Counter[str]()
-    progress, rows, failed = make_progress(options.verbose), 0, dict[str, str]()
-    results = engine.each(work, filled)
+    looking = Looking(size, options.seed, columns, stream.id_column, stream.masker)
+    found, kinds, masked = survey_shards(shards, looking, engine, options.verbose)
+    column = columns.text_column
+    large = LargeTable(
+        stream.source.name, column, stream.chunks, found, kinds, shards, stream.masker
+    )
+    return Corpus(
+        CleanTexts(found.repeated(COPIES * size)),
+        begin.table.slice(0, 0),
+        column,
+        stream.id_column,
+        (*stream.notes, *found.notes),
+        None if stream.masker is None else masked,
+        large,
+    )
+
+
+def survey_shards(
+    shards: Sequence[Shard], looking: Looking, engine: Engine, verbose: int
+) -> tuple[Survey, Kinds, dict[str, int]]:
+    """A first pass over many files: the sample, columns worth counting, what was masked.
+
+    The sample is that of one file with all rows, by whichever workers it is drawn.
+    """
+    sampler, columns = StreamSampler(looking.size, looking.seed), copy.deepcopy(looking.columns)
+    progress, rows, failed = make_progress(verbose), 0, dict[str, str]()
+    masked = Counter[str]()
+    results = engine.each(looking, [shard for shard in shards if shard.rows])
     with closing(results), working(progress, "read", shards[-1].first + shards[-1].rows):
         for done in results:
             if done.found is None:
@@ -189,19 +211,7 @@ def draw_from_shards(
             progress.advance(rows)
     if failed:
         raise failures(failed, len(shards), "read; mend them, or take them away")
-    found = sampler.done(column)
-    large = LargeTable(
-        stream.source.name, column, stream.chunks, found, columns.done(), shards, stream.masker
-    )
-    return Corpus(
-        CleanTexts(found.repeated(COPIES * size)),
-        begin.table.slice(0, 0),
-        column,
-        stream.id_column,
-        (*stream.notes, *found.notes),
-        None if stream.masker is None else dict(sorted(masked.items())),
-        large,
-    )
+    return sampler.done(columns.text_column), columns.done(), dict(sorted(masked.items()))
 
 
 def draw_sample(table: TextStream | Corpus, size: int, options: Options, most: int) -> Corpus:

@@ -139,11 +139,12 @@ class ShardWorker:
         """Label all rows of a shard in their order and put the file in its place.
 
         Returns the stamp, ``rows``, ``placed`` and ``outliers``, as in the footer, ``seconds``,
-        and the ``tally``, if one is asked for. A shard that is labelled already is only counted.
+        and the ``tally``, if one is asked for. A shard that is labelled already is only counted;
+        so is one that is its own target, by whichever model it was labelled.
         """
         begun, job = time.monotonic(), self.job
         tally = None if job.tally is None else job.tally.empty()
-        facts = read_facts(shard, job)
+        facts = {} if shard.source == shard.target else read_facts(shard, job)
         if facts is None:
             facts = self._label(shard, tally)
         elif tally is not None:
@@ -211,6 +212,36 @@ class ShardWorker:
             return
         for chunk in read_shard(shard, job.text_column, job.id_column, job.masker):
             yield chunk.table, chunk.texts
+
+
+def label_shards(  # noqa: PLR0913 - the work, and where it is done
+    job: Job,
+    shards: Sequence[Shard],
+    engine: Engine,
+    labeller: Labeller,
+    progress: Progress,
+    take: Callable[[Shard, Tally], None],
+    remedy: str,
+) -> None:
+    """Label all shards of a run and count their rows; ``take`` is given what was counted in each.
+
+    ``labeller`` is used in this process; ``remedy`` is what to do about files that failed.
+    """
+    failed, rows = dict[str, str](), 0
+    clear_unfinished(job.folder)
+    here = labeller if engine.name == "local" else None
+    results = engine.each(partial(ShardWorker, job, here), shards)
+    with closing(results), working(progress, "assign", sum(shard.rows for shard in shards), 0):
+        for done in results:
+            if done.found is None:
+                failed[done.item.name] = done.error
+                continue
+            take(done.item, done.found["tally"])
+            rows += done.item.rows
+            progress.advance(rows)
+    clear_unfinished(job.folder)  # of workers that died
+    if failed:
+        raise failures(failed, len(shards), f"labelled; mend them and {remedy}")
 
 
 def read_shard(

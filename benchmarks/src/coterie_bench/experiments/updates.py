@@ -29,7 +29,7 @@ import numpy as np
 
 import coterie
 from coterie.metrics import external_scores
-from coterie.runs.update import learn_new
+from coterie.runs.added import learn_new
 from coterie_bench.datasets import DEV, load_dataset
 from coterie_bench.experiments import lines
 
