@@ -354,7 +354,7 @@ def test_an_update_on_a_cluster_is_that_of_one_process(
         run("update", tmp_path / name, tmp_path / "new", *asked)
     one, many = content(tmp_path / "one"), content(tmp_path / "many")
     assert one.keys() == many.keys() and "assignments/update-0001/part-02.parquet" in one
-    own = {*OWN, "edits.jsonl", "earlier/0001/changed.json"}
+    own = {*OWN, "edits.jsonl", "changes.html", "earlier/0001/changed.json"}
     assert [name for name in one.keys() - own if one[name] != many[name]] == []
     said = [json.loads(files["manifest.json"]) for files in (one, many)]
     assert said[0]["data"]["rows"] == 105_000

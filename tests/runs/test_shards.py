@@ -4,15 +4,17 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
 from commands import run
 from coterie import TwoStep
+from coterie.base.outliers import Assessed
 from coterie.corpus.write import RESULT_TYPES
 from coterie.errors import DataError
-from coterie.runs.label import model_digest
+from coterie.runs.label import Labeller, Repeats, model_digest
 from coterie.runs.shards import (
     Job,
     Shard,
@@ -96,6 +98,27 @@ def test_every_row_is_labelled_once_and_as_by_a_single_file(
     wanted = {"parts": 4, "rows": 244, "placed": placed, "outliers": outliers}
     assert manifest["counts"] == wanted
     assert [part["rows"] for part in manifest["parts"]] == [100, 0, 3, 141]
+
+
+@pytest.mark.parametrize("most", [1 << 20, 0])
+def test_a_text_of_a_file_is_read_by_the_model_once(model: Path, most: int) -> None:
+    labeller, read = Labeller.read(model), []
+
+    def assess(texts: list[str]) -> Assessed:
+        read.append(texts)
+        return labeller.assess(texts)
+
+    seen = Repeats(assess, most)
+    parts = [["", ""], [TEXTS[0], "", TEXTS[1]], [TEXTS[1], TEXTS[2], TEXTS[1], ""], [TEXTS[0]]]
+    for part in parts:
+        found, wanted = seen(part), labeller.assess(part)
+        assert (found.finest is None) == (wanted.finest is None)
+        for name in ("probabilities", "scores", "vectors", "bound"):
+            value = getattr(wanted, name)
+            np.testing.assert_allclose(getattr(found, name), value, 1e-6, err_msg=name)
+    once = [["", ""], ["", *TEXTS[:2]], [TEXTS[2]]]
+    forgotten = [["", ""], ["", *TEXTS[:2]], ["", TEXTS[1], TEXTS[2]], ["", TEXTS[0]]]
+    assert read == (once if most else forgotten)
 
 
 def test_a_stopped_run_goes_on_with_the_missing_parts(

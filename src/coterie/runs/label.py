@@ -136,6 +136,38 @@ class DriftSample:
         return find_drift(earlier, before, texts, labels, names, int(strange.sum()), alarm)
 
 
+class Repeats:
+    """What a model said about the texts of a file, so that it reads a repeated one once.
+
+    Beyond a number of bytes all is forgotten, and it begins anew.
+
+    Parameters
+    ----------
+    assess : callable
+        What the model says about texts.
+    most : int, default=256 MB
+    """
+
+    def __init__(self, assess: Callable[[Sequence[str]], Assessed], most: int = 256 << 20) -> None:
+        self.assess, self.most = assess, most
+        self._parts: list[Assessed] = []
+        self._places: dict[str, tuple[int, int]] = {}  # part and row of each text
+
+    def __call__(self, texts: Sequence[str]) -> Assessed:
+        """What the model says about texts, some of which it may have seen."""
+        if not any(texts):
+            return self.assess(texts)
+        if sum(part.nbytes for part in self._parts) > self.most:
+            self._parts, self._places = [], {}
+        new = [text for text in dict.fromkeys(texts) if text and text not in self._places]
+        if new:
+            new = new if self._parts else ["", *new]
+            self._places |= {text: (len(self._parts), i) for i, text in enumerate(new)}
+            self._parts.append(self.assess(new))
+        where = np.array([self._places[text] for text in texts])
+        return Assessed.gather(self._parts, *where.T)
+
+
 class Labeller:
     """A model with what its clusters are called; those without a name by their number.
 
@@ -204,9 +236,11 @@ class Labeller:
         encoder.give(texts, self.vectors.take(table, first, texts))
         return self.vectors.without(table)
 
-    def __call__(self, texts: Sequence[str]) -> dict[str, list[Any]]:
+    def __call__(
+        self, texts: Sequence[str], assess: Callable[[Sequence[str]], Assessed] | None = None
+    ) -> dict[str, list[Any]]:
         """The columns cluster, name, confidence and so on of some texts."""
-        seen = self.assess(texts)
+        seen = (assess or self.assess)(texts)
         for observer in self.observers:
             observer.add(texts, seen.labels, seen.vectors)
         return self.columns(seen)

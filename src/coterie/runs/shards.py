@@ -48,7 +48,7 @@ from coterie.masking import Masker, masked_sentence
 from coterie.report.layout import Placer
 from coterie.run_files import model_folder, own_columns
 from coterie.runs.engine import Engine, failures
-from coterie.runs.label import Labeller, made_from, model_digest, outlier_sentence
+from coterie.runs.label import Labeller, Repeats, made_from, model_digest, outlier_sentence
 from coterie.runs.masked import masker_of
 from coterie.runs.outputs import check_shards_folder
 from coterie.runs.places import RowPlaces, read_placer
@@ -170,8 +170,9 @@ class ShardWorker:
         try:
             # Nothing is labelled twice, and a look through kept vectors costs more with every one.
             with table, no_cache(), self._places(shard, own):
+                assess = Repeats(labeller.assess)
                 for rows, texts in self._read(shard):
-                    columns = labeller(texts)
+                    columns = labeller(texts, assess)
                     if job.keep_vectors:
                         rows = rows.append_column("vector", kept.column)
                     table.write(rows, columns)
