@@ -88,6 +88,7 @@ def by_ticket(run: Path) -> list[dict]:
     return sorted(open_run(run).cells.to_pylist(), key=lambda row: int(row["ticket"]))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", WAYS)
 def test_samples_of_all_texts_give_what_all_rows_give(
     place: Path, tmp_path: Path, way: str
