@@ -37,8 +37,9 @@ PYTHON = sorted(
 )
 PLACEHOLDERS = {"name", "test_name", "NAME", "tables"}  # stems of files that the reader makes
 OTHER_PROGRAMS = {  # options of pip, pip-audit, git, torchrun and ray, and one that all have
-    "--constraint", "--disable-pip", "--force-reinstall", "--head", "--help", "--no-deps",
-    "--nproc-per-node", "--require-hashes", "--strict", "--tags",
+    "--constraint", "--disable-pip", "--entrypoint-resources", "--force-reinstall", "--head",
+    "--help", "--no-deps", "--nproc-per-node", "--require-hashes", "--resources", "--strict",
+    "--tags",
 }  # fmt: skip
 HOME = re.compile(r"https://github\.com/coterie-project/coterie/(?:blob|tree)/main/([^)#\s]*)")
 NAMED = re.compile(r"(?<![\w./<>*{}-])(?:[\w.-]+/)*[\w-]+\.(?:py|md|ipynb|yml|cff)(?![\w*])")
