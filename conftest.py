@@ -171,7 +171,9 @@ def warm_python() -> Iterator[list[str]]:
         return
     with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
         command = [sys.executable, str(WARM), "--serve", f"{folder}/socket"]
-        with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as process:
+        alone = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        # More threads would not live on in a fork, which would wait for them for ever.
+        with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=alone) as process:
             assert process.stdout.readline() == "ready\n"
             yield [sys.executable, "-IS", str(WARM), f"{folder}/socket"]
             process.stdin.close()
