@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from coterie._progress import say
 from coterie._validation import check_choice, whole_number
 from coterie.cli import options
-from coterie.cli.app import let_threads_sleep
+from coterie.cli.app import spare_processor
 from coterie.cli.options import parse_value
 from coterie.cli.streams import open_streams
 from coterie.cli.talk import explain, orderly, show_json, show_table
@@ -548,7 +548,7 @@ app.add_typer(inspect, name="inspect")
 
 def main() -> None:
     """Run the program: a command, an experiment (a module of ``experiments``), or a suite."""
-    let_threads_sleep()  # as coterie does; for commands in processes of their own
+    spare_processor()  # as coterie does; for commands in processes of their own
     open_streams()
     name = f"coterie_bench.experiments.{sys.argv[1].replace('-', '_')}" if sys.argv[1:] else ""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
 import os
@@ -105,20 +106,24 @@ def start(
         logging.getLogger("coterie").setLevel(logging.INFO)
 
 
-def let_threads_sleep() -> None:
-    """Threads that wait for each other burn their core by default.
+def spare_processor() -> None:
+    """Let threads sleep that wait for each other, and search for garbage less often.
 
-    On a machine with other work they keep from it the very thread they wait for. OpenMP reads its
+    Waiting threads burn their core by default. On a machine with other work they keep from it the very thread they wait for. OpenMP reads its
     variable when torch is imported. OpenBLAS reads its own when NumPy is: 2 ** 4 turns of waiting
     before a thread sleeps, in place of 2 ** 26, some hundredths of a second after each product.
+
+    Libraries make half a million objects that stay. Python would go through them several times in
+    search of cycles.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+    gc.set_threshold(10_000)
 
 
 def main() -> None:
     """Run the program."""
-    let_threads_sleep()
+    spare_processor()
     open_streams()
     try:
         app()
@@ -126,3 +131,5 @@ def main() -> None:
         from coterie.cli.talk import explain
 
         sys.exit(explain(error))
+    finally:
+        gc.freeze()  # else Python searches all objects for cycles once more before it ends

@@ -93,10 +93,15 @@ def child(asked: list[str]) -> None:
         *owner, last = name.split(".")
         holder = functools.reduce(getattr, owner, importlib.import_module(module))
         setattr(holder, last, clock.timed(getattr(holder, last), part))
-    from coterie.cli.app import app
+    from coterie.cli.app import main
 
     clock.turn(REST)
-    app(asked, standalone_mode=False)
+    sys.argv[1:] = asked
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise
     clock.turn(REST)
     print(json.dumps({part: round(seconds, 2) for part, seconds in clock.spent.items()}))
 
