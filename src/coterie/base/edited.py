@@ -183,10 +183,13 @@ class EditedAssigner:
         out = np.full((len(vectors), self._finest_width), -np.inf)
         out[:, list(self.place)] = _log_softmax(self.sharpness * inner)
         out[:, list(self.extra)] = FLOOR
+        top: Ints | None = None  # cluster of each text, as long as steps tell it
         for step in self.steps:
             if isinstance(step, Merge):
-                _merge(out, step)
-            elif isinstance(step, Split):
+                top = _merge(out, step, out.argmax(axis=1) if top is None else top)
+                continue
+            top = None
+            if isinstance(step, Split):
                 _split(out, step, vectors)
             else:
                 out[:, step.cluster] = -np.inf
@@ -386,31 +389,34 @@ def _shown(finest: Floats, cut: Mapping[int, int]) -> Floats:
     return out
 
 
-def _merge(logits: Floats, step: Merge) -> None:
+def _merge(logits: Floats, step: Merge, top: Ints) -> Ints:
+    """Merge columns of the logits; from the cluster of each text before to that after."""
     columns = list(step.clusters)
     total = np.logaddexp.reduce(logits[:, columns], axis=1)
-    inside, lead = _lead(logits, columns)
+    inside, lead = _lead(logits, columns, top)
     logits[:, step.into] = np.where(inside, np.maximum(total, lead), np.minimum(total, lead))
+    return np.where(inside, step.into, top)
 
 
 def _split(logits: Floats, step: Split, vectors: Floats) -> None:
     share = _log_softmax(step.assigner.logits(vectors))
     parts = logits[:, [step.cluster]] + share
-    inside, lead = _lead(logits, [step.cluster])
+    inside, lead = _lead(logits, [step.cluster], logits.argmax(axis=1))
     best = share.argmax(axis=1)
     rows = np.flatnonzero(inside)
     parts[rows, best[rows]] = np.maximum(parts[rows, best[rows]], lead[rows])
     logits[:, list(step.into)] = parts
 
 
-def _lead(logits: Floats, columns: Sequence[int]) -> tuple[Bools, Floats]:
+def _lead(logits: Floats, columns: Sequence[int], top: Ints) -> tuple[Bools, Floats]:
     """Whether each text is in one of the clusters; what keeps it there, or where it is.
 
-    The clusters are taken out of the logits.
+    The clusters are taken out of the logits. ``top`` is the cluster of each text.
     """
-    inside = np.isin(logits.argmax(axis=1), columns)
+    inside = (top[:, None] == columns).any(axis=1)
     logits[:, columns] = -np.inf
-    others = logits.max(axis=1)
+    others = logits[np.arange(len(top)), top]
+    others[inside] = logits[inside].max(axis=1)
     return inside, np.where(inside, others + EDGE, others - EDGE)
 
 
