@@ -30,6 +30,7 @@ from coterie.base.storage import read_config, save_clusters
 from coterie.corpus import write_rows
 from coterie.corpus.corpus import CleanTexts, cell_values, clean_values, combine
 from coterie.description import Cluster, describe_numbered, guess_columns, rename_clusters
+from coterie.description.terms import Terms
 from coterie.errors import DataError
 from coterie.exports import refresh, write_page, write_sentence_rows
 from coterie.hierarchy import LEVEL_COLUMN, Hierarchy, rename_levels
@@ -259,6 +260,7 @@ def describe_rows(  # noqa: PLR0913 - each is a fact about the rows
     names: Mapping[int, str | None],
     topics: Mapping[int, Any] | None = None,
     said: Mapping[int, Cluster] = MappingProxyType({}),
+    terms: Terms | None = None,
 ) -> list[Cluster]:
     """Clusters with all that texts, vectors and the columns of the input tell about them.
 
@@ -268,7 +270,7 @@ def describe_rows(  # noqa: PLR0913 - each is a fact about the rows
         Columns of the input.
     columns : tuple of str and str or None
         Those of texts and of ids, which are no categories.
-    texts, labels, vectors, probabilities, names, topics
+    texts, labels, vectors, probabilities, names, topics, terms
         As for :func:`~coterie.description.describe_numbered`.
     said : mapping of int to Cluster, optional
         Clusters whose descriptions and quotes, by a language model, still hold.
@@ -283,6 +285,7 @@ def describe_rows(  # noqa: PLR0913 - each is a fact about the rows
         dates=None if date is None else table.column(date),
         columns={name: table.column(name) for name in categories},
         topics=topics,
+        terms=terms,
     )
     return as_said(found, said)
 

@@ -11,6 +11,7 @@ import pytest
 import coterie
 from coterie import neighbors, outliers
 from coterie.corpus import corpus, read
+from coterie.description.terms import Terms
 from coterie.encoders import Encoder, SentenceEncoder, no_cache
 from coterie.encoders.lexical import VectorEncoder
 from coterie.runs import fit
@@ -31,7 +32,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     found: Counter[str] = Counter()
     clean = corpus.clean_values
     init, prepare, work = SentenceEncoder.__init__, SentenceEncoder.prepare, Encoder._work
-    fitting = fit.Fitting.__init__
+    fitting, words = fit.Fitting.__init__, Terms.__init__
 
     def cleaned(values):
         found["cleaned"] += len(values)
@@ -53,12 +54,17 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         found["fits"] += 1
         fitting(self, *args, **kwargs)
 
+    def named(self, texts, *args) -> None:
+        found["read for names"] += len(texts)
+        words(self, texts, *args)
+
     for module in (corpus, read):
         monkeypatch.setattr(module, "clean_values", cleaned)
     monkeypatch.setattr(SentenceEncoder, "__init__", loaded)
     monkeypatch.setattr(SentenceEncoder, "prepare", prepared)
     monkeypatch.setattr(Encoder, "_work", encoded)
     monkeypatch.setattr(fit.Fitting, "__init__", begun)
+    monkeypatch.setattr(Terms, "__init__", named)
     return found
 
 
@@ -72,7 +78,7 @@ def test_texts_are_cleaned_tokenised_and_encoded_once(
     with no_cache():
         run = coterie.cluster(file, method=method, encoder=str(tiny_encoder))
     assert run.manifest["number_of_clusters"] is not None  # it was searched for
-    once = {name: counted[name] for name in ("cleaned", "tokenised", "encoded")}
+    once = {name: counted[name] for name in ("cleaned", "tokenised", "encoded", "read for names")}
     assert once == dict.fromkeys(once, len(texts))
     assert counted["encoder loaded"] == 1 and counted["fits"] == 1
 

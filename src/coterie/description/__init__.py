@@ -4,6 +4,7 @@ from coterie.description.columns import Periods, parse_dates, sort_into_periods
 from coterie.description.describe import (
     Cluster,
     Neighbor,
+    count_terms,
     describe,
     describe_numbered,
     final_names,
@@ -19,6 +20,7 @@ __all__ = [
     "Cluster",
     "Neighbor",
     "Periods",
+    "count_terms",
     "describe",
     "describe_nodes",
     "describe_numbered",

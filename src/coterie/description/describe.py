@@ -395,6 +395,11 @@ def text_order(texts: Sequence[str]) -> Ints:
     return np.array(sorted(range(len(texts)), key=texts.__getitem__), dtype=np.int64)
 
 
+def count_terms(texts: Sequence[str], language: str | Sequence[str] | None = "auto") -> Terms:
+    """The words of texts, in the order in which :func:`describe` works."""
+    return Terms([texts[i] for i in text_order(texts)], language)
+
+
 @checked
 def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     texts: Sequence[str],
@@ -411,6 +416,7 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     language: str | Sequence[str] | None = "auto",
     n_words: int = 10,
     n_examples: int = 5,
+    terms: Terms | None = None,
 ) -> list[Cluster]:
     """Describe every cluster by name, words, examples, neighbours and what else is known.
 
@@ -445,6 +451,9 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
         Whose stop words to leave out, such as "de" or ["en", "french"]; None for no list.
     n_words, n_examples : int
         How many of each to keep.
+    terms : Terms, optional
+        What ``coterie.description.count_terms`` gave for these texts, to count words once for
+        several calls; ``language`` is then that of the count.
 
     Returns
     -------
@@ -462,7 +471,8 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
         vectors = check_vectors("vectors", vectors)
     p = None if probabilities is None else check_vectors("probabilities", probabilities)
     per_text = {"labels": codes, "vectors": vectors, "probabilities": p, "dates": dates}
-    check_lengths(texts, {**per_text, "parts": parts and parts[0], **(columns or {})})
+    per_text |= {"parts": parts and parts[0], "terms": None if terms is None else terms.texts}
+    check_lengths(texts, {**per_text, **(columns or {})})
     k = int(codes.max(initial=-1)) + 1
     if codes.min(initial=0) < -1:
         raise UsageError(
@@ -482,7 +492,7 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
     vectors = None if vectors is None else vectors[order]
     p = None if p is None or p.shape[1] < 2 else p[order]
     inside = None if parts is None else Parts(np.asarray(parts[0], dtype=np.int64)[order], parts[1])
-    terms = Terms(texts, language)
+    terms = terms or Terms(texts, language)
     clusters = ClusterTerms(terms, codes, k)
     called = make_names(clusters, vectors, inside, names)
     near = find_neighbors(clusters, called, vectors, codes)

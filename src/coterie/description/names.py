@@ -254,7 +254,7 @@ def extend(parts: Sequence[Candidate], found: Sequence[Candidate], short: int = 
     Where one phrase holds the words of all parts, it is the name.
     """
     first = parts[0]
-    while len(parts) < MOST_PARTS:
+    while found and len(parts) < MOST_PARTS:
         held = np.any([part.touched for part in parts], axis=0)
         stems = frozenset[int]().union(*(part.stems for part in parts))
         few = len(stems) < short
@@ -262,9 +262,13 @@ def extend(parts: Sequence[Candidate], found: Sequence[Candidate], short: int = 
         if held.mean() >= ENOUGH and sharp and not few and (len(stems) >= RICH or short == 1):
             break
         others = [c for c in found if may_follow(c, parts)]
-        worth = [c.score * max((~held)[c.touched].mean(), LEAST_NEW) ** APART for c in others]
-        best = int(np.argmax(np.round(worth, 9))) if worth else -1
-        if best < 0 or worth[best] < (WEAKEST if few else SECOND) * first.score:
+        if not others:
+            break
+        touched = np.stack([c.touched for c in others])
+        new = (touched & ~held).sum(axis=1) / touched.sum(axis=1)
+        worth = [c.score for c in others] * np.maximum(new, LEAST_NEW) ** APART
+        best = int(np.argmax(np.round(worth, 9)))
+        if worth[best] < (WEAKEST if few else SECOND) * first.score:
             break
         stems |= others[best].stems
         one = next((c for c in found if c.stems == stems), None)  # "billing issue, report"

@@ -56,6 +56,7 @@ def describe_nodes(  # noqa: PLR0913 - as those of `describe`
     language: str | Sequence[str] | None = "auto",
     n_words: int = 10,
     n_examples: int = 5,
+    terms: Terms | None = None,
 ) -> dict[int, Cluster]:
     """Describe every cluster of a merge tree but the one that holds all.
 
@@ -72,7 +73,7 @@ def describe_nodes(  # noqa: PLR0913 - as those of `describe`
         As for :func:`describe`.
     names : mapping of int to str, optional
         Names that stay as they are.
-    language, n_words, n_examples
+    language, n_words, n_examples, terms
         As for :func:`describe`.
 
     Returns
@@ -90,7 +91,8 @@ def describe_nodes(  # noqa: PLR0913 - as those of `describe`
     codes = check_whole_numbers("labels", labels)
     if vectors is not None:
         vectors = check_vectors("vectors", vectors)
-    check_lengths(texts, {"labels": codes, "vectors": vectors})
+    counted = None if terms is None else terms.texts
+    check_lengths(texts, {"labels": codes, "vectors": vectors, "terms": counted})
     # Everything is worked in the order of the texts: then no result hangs on that of the rows.
     order = text_order(texts)
     texts, codes = [texts[i] for i in order], codes[order]
@@ -98,7 +100,7 @@ def describe_nodes(  # noqa: PLR0913 - as those of `describe`
     below = leaves_below(inside, codes)
     leaves = [number for number in below if number not in inside]
     unions = [number for number in below if number in inside]
-    terms = Terms(texts, language)
+    terms = terms or Terms(texts, language)
     clusters = ClusterTerms(
         terms,
         np.where(codes >= 0, np.searchsorted(leaves, codes), -1),

@@ -199,8 +199,8 @@ class ClusterWords:
         best = weights.max(initial=0.0)
         if best <= 0:
             return []
-        word, row, solid, use = self._running
-        value = np.where(use, weights[terms.stem[word]], 0.0)
+        word, stem, row, solid, use = self._running
+        value = np.where(use, weights[stem], 0.0)
         value[value < FLOOR * best] = 0.0
         out: list[tuple[float, Term]] = []
         begins = np.flatnonzero(value > 0)
@@ -209,23 +209,25 @@ class ClusterWords:
             good = (row[window[:, 0]] == row[window[:, -1]]) & (value[window[:, -1]] > 0)
             window = window[good]
             window = window[solid[window].all(axis=1)]
-            stems = np.where(value[window] > 0, terms.stem[word[window]], -1 - np.arange(length))
+            stems = np.where(value[window] > 0, stem[window], -1 - np.arange(length))
             apart = np.sort(stems, axis=1)
             window = window[(np.diff(apart, axis=1) != 0).all(axis=1)]
+            place = unique_rows(stem[window], len(terms.words))[1]
+            once = unique_rows(np.stack([place, row[window[:, 0]]], axis=1), terms.n)[0]
+            counts = np.bincount(once[:, 0])
+            enough = counts >= max(2, SUPPORT * len(self.rows))
+            window, place, counts = window[enough[place]], place[enough[place]], counts[enough]
             if not len(window):
                 continue
-            shapes, shape_of, often = unique_rows(word[window], len(terms.words))
-            keys, key_of = unique_rows(terms.stem[shapes], len(terms.words))[:2]
-            place = key_of[shape_of]
-            once = unique_rows(np.stack([place, row[window[:, 0]]], axis=1), terms.n)[0]
-            counts = np.bincount(once[:, 0], minlength=len(keys))
+            shapes, _, often = unique_rows(word[window], len(terms.words))
+            key_of = unique_rows(terms.stem[shapes], len(terms.words))[1]
             order = np.lexsort((*shapes.T[::-1], -often, key_of))
             forms = shapes[order[np.unique(key_of[order], return_index=True)[1]]]
             values = value[window[np.unique(place, return_index=True)[1]]]
             linking = (values == 0) & ~terms.negation[forms]
             weight = values.sum(axis=1) - FILLER * best * linking.sum(axis=1)
             score = weight * counts**OFTEN
-            keep = np.flatnonzero((counts >= max(2, SUPPORT * len(self.rows))) & (weight > 0))
+            keep = np.flatnonzero(weight > 0)
             for i in keep[np.argsort(-np.round(score[keep], 9), kind="stable")][:LOOKED_AT]:
                 form = tuple(map(int, forms[i]))
                 parts = tuple(
@@ -237,10 +239,11 @@ class ClusterWords:
         return [term for _, term in out]
 
     @cached_property
-    def _running(self) -> tuple[Ints, Ints, Bools, Bools]:
-        """Its words one after another, their rows, which may be in phrases, and which count."""
+    def _running(self) -> tuple[Ints, Ints, Ints, Bools, Bools]:
+        """Its words one after another, stems, rows, which may be in phrases, and which count."""
         terms, places = self.terms, self.places[~self.terms.passed[self.places]]
-        return terms.word[places], terms.row[places], terms.solid[places], terms.use[places]
+        word, row = terms.word[places], terms.row[places]
+        return word, terms.stem[word], row, terms.solid[places], terms.use[places]
 
     def complete(self, form: tuple[int, ...], longest: int) -> tuple[int, ...]:
         """A word or phrase with the words that mostly stand beside it in a cluster.
@@ -250,11 +253,11 @@ class ClusterWords:
         "log" becomes "log in", and a negation beside a phrase stays.
         """
         stem = self.terms.stem
-        word, row, _, _ = self._running
-        start = np.flatnonzero(stem[word] == stem[form[0]])
+        _, running, row, _, _ = self._running
+        start = np.flatnonzero(running == stem[form[0]])
         for i, part in enumerate(form[1:], 1):
-            start = start[start + i < len(word)]
-            start = start[(stem[word[start + i]] == stem[part]) & (row[start + i] == row[start])]
+            start = start[start + i < len(running)]
+            start = start[(running[start + i] == stem[part]) & (row[start + i] == row[start])]
         while len(start) >= max(2, min(3, len(self.rows))):
             for side in (1, -1):
                 found = self._beside(start, len(form) if side > 0 else -1, side)
@@ -268,7 +271,7 @@ class ClusterWords:
 
     def _beside(self, start: Ints, gap: int, step: int) -> tuple[int, ...]:
         """The word at a distance from most of some places, or two if the nearer is a link."""
-        terms, (word, row, solid, _) = self.terms, self._running
+        terms, (word, _, row, solid, _) = self.terms, self._running
         at = start[:, None] + gap + step * np.arange(2)
         inside = (at >= 0) & (at < len(word))
         at[~inside] = 0

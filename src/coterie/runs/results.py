@@ -29,11 +29,13 @@ from coterie.corpus.corpus import combine
 from coterie.corpus.write import GrowingTable, record_path, table_rows
 from coterie.description import (
     Cluster,
+    count_terms,
     describe_nodes,
     describe_numbered,
     names_by_number,
 )
 from coterie.description.tally import Tally
+from coterie.description.terms import Terms
 from coterie.encoders import SentenceEncoder
 from coterie.exports import write_clusters as cluster_workbook
 from coterie.exports import write_page
@@ -262,7 +264,7 @@ class Results:
         return build_hierarchy(texts, labels, vectors, clusters, self.options.levels)
 
     def name_tree(
-        self, grown: TreeRows | None, labels: Ints, names: Mapping[int, str | None]
+        self, grown: TreeRows | None, labels: Ints, names: Mapping[int, str | None], terms: Terms
     ) -> dict[int, Cluster]:
         """All clusters of the tree, if there is one; those with names keep them."""
         if grown is None:
@@ -270,7 +272,7 @@ class Results:
         given = {i: name for i, name in names.items() if name is not None}
         marked = np.where(labels >= 0, grown.finest, -1)
         inside, vectors = grown.tree.inside(), self.model.vectors_
-        return describe_nodes(self.corpus.texts, marked, inside, vectors, names=given)
+        return describe_nodes(self.corpus.texts, marked, inside, vectors, names=given, terms=terms)
 
     def describe_tree(
         self, tree: Tree, nodes: Mapping[int, Cluster], clusters: Sequence[Cluster]
@@ -297,7 +299,8 @@ class Results:
         labels = model.labels_ if marked is None else np.where(marked, -1, model.labels_)
         classes: dict[int, str | None] = dict(enumerate(model.classes_))
         given = classes if earlier is None else earlier.draft.names
-        nodes = self.name_tree(grown, labels, given)
+        terms = count_terms(corpus.texts)
+        nodes = self.name_tree(grown, labels, given, terms)
         clusters = describe_rows(
             corpus.table,
             (corpus.text_column, corpus.id_column),
@@ -308,6 +311,7 @@ class Results:
             {**given, **{i: node.name for i, node in nodes.items()}},
             self.topics() if earlier is None else earlier.topics,
             {} if earlier is None else earlier.still_said(corpus.texts, labels),
+            terms,
         )
         hierarchy, clusters = self.nest(labels, clusters)
         levels: Hierarchy | TreeRows | None = hierarchy
@@ -378,7 +382,8 @@ class Results:
     def _write_sample(self, large: LargeTable) -> None:
         model, (marked, grown) = self.model, self.mark()
         labels = model.labels_ if marked is None else np.where(marked, -1, model.labels_)
-        nodes = self.name_tree(grown, labels, {})
+        terms = count_terms(self.corpus.texts)
+        nodes = self.name_tree(grown, labels, {}, terms)
         clusters = describe_numbered(
             self.corpus.texts,
             labels,
@@ -386,6 +391,7 @@ class Results:
             {i: node.name for i, node in nodes.items()},
             probabilities=model.probabilities_,
             topics=self.topics(),
+            terms=terms,
         )
         hierarchy, clusters = self.nest(labels, clusters)
         tree = None
