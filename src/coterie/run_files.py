@@ -361,19 +361,25 @@ class RunFiles:
         return one_state([self.folder], lambda: read_manifest(self.folder))
 
     @cached_property
+    def _described(self) -> tuple[list[Cluster], Tree | None]:
+        return one_state([self.folder], lambda: _read_clusters(self.folder))
+
+    @property
     def clusters(self) -> list[Cluster]:
         """The clusters with names, words and examples, the largest first."""
-        return one_state([self.folder], lambda: read_clusters(self.folder))
+        return self._described[0]
 
     @cached_property
     def hierarchy(self) -> Hierarchy | None:
         """The coarser levels and which cluster lies where; None where there are none."""
+        if "_described" in self.__dict__ and self.tree is not None:
+            return self.tree.above()
         return one_state([self.folder], lambda: read_levels(self.folder))
 
-    @cached_property
+    @property
     def tree(self) -> Tree | None:
         """The merge tree that the clusters are a cut of; None where there is none."""
-        return one_state([self.folder], lambda: read_tree(self.folder))
+        return self._described[1]
 
     @cached_property
     def map(self) -> dict[str, Any] | None:
