@@ -32,22 +32,24 @@ def test_the_cache_is_shown_and_cleared(tmp_path: Path, monkeypatch, topics, tin
     assert "0.0 MB in 0 files" in run("cache", "size").stdout
 
 
-SPINNING = "OMP_WAIT_POLICY", "OPENBLAS_THREAD_TIMEOUT"
+THREADS = "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"
 
 
 @pytest.mark.parametrize(
-    ("given", "seen"), [({}, "PASSIVE 4"), ({SPINNING[0]: "ACTIVE"}, "ACTIVE 4")]
+    ("given", "seen"), [({}, "PASSIVE 1"), ({THREADS[0]: "ACTIVE"}, "ACTIVE 1")]
 )
-def test_threads_wait_without_spinning_unless_told(given: dict[str, str], seen: str) -> None:
-    environment = {k: v for k, v in os.environ.items() if k not in SPINNING} | given
+def test_threads_and_garbage_take_little_unless_told(given: dict[str, str], seen: str) -> None:
+    environment = {k: v for k, v in os.environ.items() if k not in THREADS} | given
     # A child of the command sees what libraries see; they must not have been there before.
     code = (
-        "import subprocess, sys, coterie.cli\n"
+        "import gc, subprocess, sys, coterie.cli\n"
+        "often = gc.get_threshold()[0]\n"
         "a = sys.modules['coterie.cli.app']\n"
         "assert not {'torch', 'numpy'} & set(sys.modules)\n"
-        f"show = 'import os; print(*map(os.environ.get, {json.dumps(SPINNING)}))'\n"
+        f"show = 'import os; print(*map(os.environ.get, {json.dumps(THREADS)}))'\n"
         "a.app = lambda: subprocess.run([sys.executable, '-c', show], check=True)\n"
-        "a.main()"
+        "a.main()\n"
+        "assert gc.get_threshold()[0] > often and gc.get_freeze_count() > 0"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True

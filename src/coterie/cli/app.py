@@ -107,17 +107,21 @@ def start(
 
 
 def spare_processor() -> None:
-    """Let threads sleep that wait for each other, and search for garbage less often.
+    """Keep threads from waiting for each other, and search for garbage less often.
 
-    Waiting threads burn their core by default. On a machine with other work they keep from it the very thread they wait for. OpenMP reads its
-    variable when torch is imported. OpenBLAS reads its own when NumPy is: 2 ** 4 turns of waiting
-    before a thread sleeps, in place of 2 ** 26, some hundredths of a second after each product.
+    Threads that wait burn their core by default. On a machine with other work they keep from it
+    the very thread they wait for. OpenMP reads its variable when torch is imported.
+
+    OpenBLAS reads its own when NumPy is. NumPy's products are small here, and two threads of
+    OpenBLAS take longer for them than one; torch and onnxruntime, which encode and search
+    neighbours, have threads of their own. With one thread, sums also do not depend on the number
+    of cores.
 
     Libraries make half a million objects that stay. Python would go through them several times in
     search of cycles.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(10_000)
 
 
