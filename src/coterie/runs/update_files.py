@@ -23,6 +23,7 @@ import pyarrow.parquet
 from coterie._files import write_json
 from coterie._folders import held
 from coterie._progress import make_progress
+from coterie._trust import damaged
 from coterie._types import Ints
 from coterie.base.storage import save_clusters
 from coterie.clustering import Clustering, check_version, write_clusters
@@ -297,8 +298,9 @@ class AddedFiles:
 
 def _made_from(shard: Shard) -> str:
     """Digest of the file that a labelled one was made from."""
-    said = (read_footer(shard.source).metadata or {}).get(KEY.encode(), b"{}")
-    return str(json.loads(said).get("source", ""))
+    with damaged(shard.source, "a table of coterie"):
+        said = (read_footer(shard.source).metadata or {}).get(KEY.encode(), b"{}")
+        return str(json.loads(said).get("source", ""))
 
 
 def _taking() -> Callable[[tuple[Shard, Ints, Mapping[str, str]]], pa.Table]:
