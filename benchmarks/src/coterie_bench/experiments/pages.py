@@ -122,18 +122,19 @@ def _notes(found: Sequence[Measured]) -> str:
 
 
 def ablation_part(rows: Sequence[Row], suite: Suite) -> str:
-    """Table of a suite's entries on its data sets, each beside what the paper prints for it.
+    """Table of a suite's entries beside what the paper prints, on the sets where a part was changed.
 
     What training made is shown, not what the guard put in its place: a part that is missed shows.
     """
     labels = [entry.label for entry in suite.entries]
     methods = {entry.method for entry in suite.entries}
     found = entries_of(rows, methods, labels)
-    if not {m.label for m in found} & PARTIAL:
+    datasets = sorted({m.dataset for m in found if m.label in PARTIAL}, key=order_of)
+    if not datasets:
         return (
             f"There are no result lines yet: `coterie-bench {suite.name} --data DIR` makes them.\n"
         )
-    datasets = sorted({m.dataset for m in found}, key=order_of)
+    found = [m for m in found if m.dataset in datasets]
     by = {(m.label, m.dataset): m for m in found}
     header = ["", *(h for d in datasets for h in (d, "in the paper"))]
     body = []
