@@ -41,7 +41,7 @@ types:
 tests:
 	$(PYTEST) $(or $(TESTS),-m "not full")
 
-test-all: test ## The same, then documentation, browser, service, torture, kernels and benchmarks.
+test-all: test ## The same, then documentation, browser, service, torture, kernels, benchmarks and what takes long.
 	$(BIN)/python tools/system.py test-all
 	$(PYTEST) -m full
 

@@ -465,6 +465,7 @@ LEARNING = [  # also those that train something before they cluster
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("method", TRAINED)
 def test_an_interrupted_fit_continues_to_the_same_result(
     method: str, fitted, topics, tmp_path: Path

@@ -28,6 +28,7 @@ def scored() -> dict[str, float]:
     return out
 
 
+@pytest.mark.full
 def test_counted_words_are_clearly_below_meaning(scores: dict[str, float]) -> None:
     assert max(scores["tfidf"], scores["bow"]) < 0.5 * scores["all-MiniLM-L6-v2"]
 

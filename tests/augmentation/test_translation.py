@@ -79,6 +79,7 @@ def test_signs_of_the_stream_format_are_taken_out() -> None:
     assert plain("a \\[b\\] \\^c\\$[][\n]") == "a [b] ^c$"
 
 
+@pytest.mark.full
 @apertium
 def test_apertium_translates_there_and_back() -> None:
     model = Apertium()

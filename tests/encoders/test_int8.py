@@ -105,6 +105,7 @@ def test_vectors_are_close_and_do_not_depend_on_company(exact, rounded) -> None:
     assert exact.space() != rounded.space()  # kept apart on disk
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("largest", [63, 127])
 def test_other_processors_make_other_vectors(monkeypatch, exact, rounded, largest) -> None:
     here = rounded.space()

@@ -39,6 +39,7 @@ DAMAGED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("method", "more"), DAMAGED, ids=str)
 def test_the_guard_returns_the_start_and_its_encoder(
     method: str, more: dict, tiny_encoder: Path, topics

@@ -80,6 +80,7 @@ def test_views_labels_and_links_go_with_their_rows(topics) -> None:
         assert other.classes_ == one.classes_ and other.corrections_ == one.corrections_
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("asked", [{"levels": (3, 12)}, {"n_clusters": "auto"}])
 def test_a_run_in_another_order_says_the_same(asked: dict[str, Any]) -> None:
     """Names, words, examples, levels or themes, outliers and places on the map."""

@@ -219,6 +219,7 @@ def test_the_loss_equals_its_loop() -> None:
         assert bit_loss(net, Two())["bits"].item() == pytest.approx(math.log(2))  # by hand
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("code", ["lpi", "le", "lsa", "mean"])
 def test_every_kind_of_bits_is_learned(code: str, topics) -> None:
     texts, truth = topics
