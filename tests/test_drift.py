@@ -45,6 +45,18 @@ def test_what_grows_shrinks_and_is_new() -> None:
     assert found.to_dict()["alarm"] is True
 
 
+def test_a_change_must_show_against_unseen_old_texts_as_well() -> None:
+    """All fruit of the fit is in a cluster that no other text would be put into."""
+    texts, labels = old()
+    cars = np.full(60, 4)
+    fits = {"unseen": np.full(120, 4)}, {"unseen": labels}
+    found = [find_drift(texts, labels, CARS * 5, cars, NAMES, 0, False, **fit) for fit in fits]
+    assert [{s.name: s.change for s in one.clusters} for one in found] == [
+        {"Fruit": "", "Cars": ""},
+        {"Fruit": "shrank", "Cars": "grew"},
+    ]
+
+
 def test_words_that_enter_and_leave() -> None:
     texts, labels = old()
     new = [f"{text} electric" for text in CARS if "old" not in text] * 8

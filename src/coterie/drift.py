@@ -3,7 +3,8 @@
 Each cluster's share of the new texts is compared with its share of the old ones, and its words in
 the new texts with those in the old ones. Differences that chance explains are not reported: by
 Fisher's exact test, at 1% for all clusters together (Holm's correction), and at one in a thousand
-for a word.
+for a word. Nor are those of a loose cluster that only texts of the fit are put into: the share must
+also differ from that of old texts which a classifier has not seen.
 """
 
 from __future__ import annotations
@@ -120,6 +121,7 @@ def find_drift(  # noqa: PLR0913 - two sides, and what was found of the second
     names: Mapping[int, str],
     strange: int,
     alarm: bool,
+    unseen: Ints | None = None,
 ) -> Drift:
     """Compare new texts with old ones, cluster by cluster.
 
@@ -133,6 +135,8 @@ def find_drift(  # noqa: PLR0913 - two sides, and what was found of the second
         New texts that fit nowhere.
     alarm : bool
         Whether there is a new theme.
+    unseen : ndarray of int, optional
+        Clusters of old texts by classifiers that have not seen them.
 
     Examples
     --------
@@ -146,13 +150,18 @@ def find_drift(  # noqa: PLR0913 - two sides, and what was found of the second
     ids = sorted(names)
     counts = np.array([[(side == i).sum() for i in ids] for side in (old_labels, new_labels)])
     shares = counts / np.maximum(counts.sum(axis=1), 1)[:, None]
-    changes = share_changes(*counts)
+    changes = [change for change, _ in share_changes(*counts)]
+    if unseen is not None:
+        again = share_changes([(unseen == i).sum() for i in ids], counts[1])
+        agree = {("grew", "grew"), ("grew", "new"), ("shrank", "shrank")}
+        pairs = [(change, other) for change, (other, _) in zip(changes, again, strict=True)]
+        changes = [p[0] if p[0] == "new" or p in agree else "" for p in pairs]
     words = _changed_words(old_texts, old_labels, new_texts, new_labels, ids)
     out = []
     for i, cluster in enumerate(ids):
         before, now = shares[:, i]
         sizes = int(counts[1, i]), round(float(before), 4), round(float(now), 4)
-        out.append(Shift(cluster, names[cluster], *sizes, changes[i][0], *words[i]))
+        out.append(Shift(cluster, names[cluster], *sizes, changes[i], *words[i]))
     out.sort(key=lambda shift: (shift.change != "new", -abs(shift.now - shift.before), shift.id))
     return Drift(int((new_labels >= 0).sum()), strange, alarm, out)
 

@@ -21,7 +21,7 @@ from coterie.editing import edit, undo
 from coterie.errors import UsageError
 from coterie.novelty import place_new
 from coterie.runs import open_run
-from coterie.runs.added import fit_classifier, learn_new
+from coterie.runs.added import fit_classifier, held_out, learn_new
 from coterie.runs.update import update
 from said import raises, says
 from trees import members, whole
@@ -449,6 +449,17 @@ def test_a_small_cluster_is_not_lost_beside_large_ones() -> None:
     fresh += 0.9 * np.eye(30, dtype=np.float32)[0]
     kept, lost = ((c.logits(fresh).argmax(axis=1) == 2).mean() for c in (found, plain))
     assert kept > lost + 0.2
+
+
+def test_texts_of_a_loose_cluster_go_elsewhere_when_they_are_held_out() -> None:
+    rng = np.random.default_rng(0)
+    theme = rng.permutation(np.repeat(np.arange(19), 20))
+    x = (np.eye(300)[theme] + 0.1 * rng.normal(size=(380, 300))).astype(np.float32)
+    labels = np.where(rng.random(380) < 0.1, 30, theme)  # 30 is no theme, and its texts are any
+    assert (held_out(x, labels) == theme).all()
+    by_heart = fit_classifier(x, np.minimum(labels, 19), 20, 380).logits(x).argmax(axis=1)
+    assert (by_heart == 19).mean() > 0.02
+    assert held_out(x[:3], labels[:3]).tolist() == labels[:3].tolist()
 
 
 def test_a_run_with_locked_clusters_is_fitted_again_twice(run: Path, boats: Path) -> None:

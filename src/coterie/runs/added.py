@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 COMPARED = 20_000  # old texts, and as many new ones, that are compared with each other
 FITS = 3  # of the classifier, after the first to its own predictions
+FOLDS = 5  # classifiers, each of which leaves a part of the texts out
 DIGITS = 3  # to which the vectors of texts agree that the encoder cannot tell apart
 
 
@@ -244,6 +245,22 @@ def fit_classifier(x: Floats, codes: Ints, k: int, n_old: int) -> LinearAssigner
     if directions is None:
         return found
     return LinearAssigner(found.weight @ directions, found.bias)
+
+
+def held_out(vectors: Floats, labels: Ints) -> Ints:
+    """The cluster of each text by a classifier that was fitted to other texts.
+
+    Most texts of a loose cluster, which holds what fits nowhere else, are put elsewhere then. So
+    are new texts: their shares are to be compared with shares of these labels.
+    """
+    ids, codes = np.unique(labels, return_inverse=True)
+    out, folds = codes.copy(), np.arange(len(codes)) % FOLDS
+    for fold in range(FOLDS if len(codes) > FOLDS else 0):
+        part = folds == fold
+        rest = vectors[~part], codes[~part]
+        found = fit_classifier(*rest, len(ids), len(rest[0]))
+        out[part] = found.logits(vectors[part]).argmax(axis=1)
+    return np.asarray(ids[out], dtype=np.int64)
 
 
 class AddedRows:
@@ -449,7 +466,9 @@ class AddedRows:
         parts = [np.arange(n), np.arange(n, len(labels))]
         few = [part[choose_rows(len(part), None, COMPARED, self.run.seed)] for part in parts]
         before, after = (([self.texts[i] for i in rows], labels[rows]) for rows in few)
-        return find_drift(*before, *after, names, int(self.strange.sum()), self.alarm)
+        old = few[0][labels[few[0]] >= 0]
+        unseen = held_out(self.vectors[old], labels[old])
+        return find_drift(*before, *after, names, int(self.strange.sum()), self.alarm, unseen)
 
     @property
     def clustering(self) -> Clustering:

@@ -51,6 +51,7 @@ from coterie.run_files import (
     read_tree,
     result_columns,
 )
+from coterie.runs.added import held_out
 from coterie.runs.masked import masker_of
 from coterie.runs.outputs import check_output, is_labelled
 from coterie.tree import Tree, TreeRows, need_tree
@@ -133,7 +134,8 @@ class DriftSample:
                 names[cluster] = describe(members, [0] * len(members))[0].name
         some = choose_rows(len(self.run.texts), None, DRIFT_TEXTS, 0)
         earlier, before = [self.run.texts[i] for i in some], self.run.labels[some]
-        return find_drift(earlier, before, texts, labels, names, int(strange.sum()), alarm)
+        unseen = held_out(known, old)
+        return find_drift(earlier, before, texts, labels, names, int(strange.sum()), alarm, unseen)
 
 
 class Repeats:
