@@ -55,6 +55,7 @@ def test_a_change_must_show_against_unseen_old_texts_as_well() -> None:
         {"Fruit": "", "Cars": ""},
         {"Fruit": "shrank", "Cars": "grew"},
     ]
+    assert [one.loose for one in found] == [[0, 4], []]
 
 
 def test_words_that_enter_and_leave() -> None:

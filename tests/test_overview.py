@@ -98,6 +98,8 @@ def test_after_an_update_its_rows_count() -> None:
         "“Name 7” is new", "“Name 0” is growing", "“Name 1” is shrinking",
     ]  # fmt: skip
     assert "last update" in glance.basis
+    update = {"figures": {"added": {"0": 40, "7": 6}}, "updates": [{"loose": [1]}]}
+    assert len(make_overview(update, clusters).changes) == 2
 
 
 def test_themes_are_of_the_coarsest_level_that_tells_enough() -> None:

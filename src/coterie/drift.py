@@ -10,7 +10,7 @@ also differ from that of old texts which a classifier has not seen.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -70,12 +70,15 @@ class Drift:
         a new cluster.
     clusters : list of Shift
         The largest change first.
+    loose : list of int
+        Clusters whose share differs from that of the old texts, but not from that of unseen ones.
     """
 
     texts: int
     strange: int
     alarm: bool
     clusters: list[Shift]
+    loose: list[int] = field(default_factory=list)
 
     @property
     def share(self) -> float:
@@ -151,11 +154,14 @@ def find_drift(  # noqa: PLR0913 - two sides, and what was found of the second
     counts = np.array([[(side == i).sum() for i in ids] for side in (old_labels, new_labels)])
     shares = counts / np.maximum(counts.sum(axis=1), 1)[:, None]
     changes = [change for change, _ in share_changes(*counts)]
+    loose = []
     if unseen is not None:
         again = share_changes([(unseen == i).sum() for i in ids], counts[1])
-        agree = {("grew", "grew"), ("grew", "new"), ("shrank", "shrank")}
-        pairs = [(change, other) for change, (other, _) in zip(changes, again, strict=True)]
-        changes = [p[0] if p[0] == "new" or p in agree else "" for p in pairs]
+        alike = {"grew": ("grew", "new"), "shrank": ("shrank",)}
+        for i, change in enumerate(changes):
+            if change in alike and again[i][0] not in alike[change]:
+                changes[i] = ""
+                loose.append(ids[i])
     words = _changed_words(old_texts, old_labels, new_texts, new_labels, ids)
     out = []
     for i, cluster in enumerate(ids):
@@ -163,7 +169,7 @@ def find_drift(  # noqa: PLR0913 - two sides, and what was found of the second
         sizes = int(counts[1, i]), round(float(before), 4), round(float(now), 4)
         out.append(Shift(cluster, names[cluster], *sizes, changes[i], *words[i]))
     out.sort(key=lambda shift: (shift.change != "new", -abs(shift.now - shift.before), shift.id))
-    return Drift(int((new_labels >= 0).sum()), strange, alarm, out)
+    return Drift(int((new_labels >= 0).sum()), strange, alarm, out, loose)
 
 
 def share_changes(old: Sequence[int] | Ints, new: Sequence[int] | Ints) -> list[tuple[str, float]]:

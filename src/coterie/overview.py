@@ -233,8 +233,9 @@ def _example(cluster: Cluster) -> str:
 
 def _changes(facts: Mapping[str, Any], clusters: Sequence[Cluster]) -> tuple[list[Said], str]:
     """What changed, and what was compared: old rows with those of the last update, or dates."""
-    added = facts.get("figures", {}).get("added")
+    added, loose = facts.get("figures", {}).get("added"), ()
     if added is not None:
+        loose = (facts.get("updates") or [{}])[-1].get("loose", ())
         new = [added.get(str(c.id), 0) for c in clusters]
         old = [c.size - count for c, count in zip(clusters, new, strict=True)]
         basis, since = "The rows of the last update, compared with those before.", "with the update"
@@ -258,7 +259,7 @@ def _changes(facts: Mapping[str, Any], clusters: Sequence[Cluster]) -> tuple[lis
     for c, (change, chance), before, now in rows:
         if change == "new" and added is not None:
             chance = 1.0  # it was made of these rows
-        elif not change or chance > LEVEL:
+        elif not change or chance > LEVEL or c.id in loose:
             continue
         found.append(Change(Named(c.id, c.name), change, now, now + before, share, chance))
     order = ("new", "grew", "shrank")

@@ -213,6 +213,7 @@ MANIFEST_SHAPE: dict[str, Any] = {
             "sha256": str,
             "new": [ClusterId],
             "fit_nowhere?": Count,
+            "loose?": [ClusterId],
             "moved?": Count,
             "first?": Count,
         }

@@ -520,6 +520,7 @@ class AddedRows:
             "sha256": self.corpus.sha256,
             "new": self.new,
             "fit_nowhere": int(self.strange.sum()),
+            "loose": self.drift.loose,
             "first": self.n_old,
         }
         # Nobody has looked at the new rows.

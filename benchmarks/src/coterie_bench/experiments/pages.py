@@ -122,7 +122,7 @@ def _notes(found: Sequence[Measured]) -> str:
 
 
 def ablation_part(rows: Sequence[Row], suite: Suite) -> str:
-    """Table of a suite's entries beside what the paper prints, on the sets where a part was changed.
+    """Table of a suite's entries beside what the paper prints, on sets where a part was changed.
 
     What training made is shown, not what the guard put in its place: a part that is missed shows.
     """
