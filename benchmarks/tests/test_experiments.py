@@ -286,7 +286,7 @@ def test_table_of_views_tells_how_many_seeds(load, tmp_path: Path) -> None:
     ]  # fmt: skip
     text = "".join(json.dumps(run) + "\n" for run in runs)
     (tmp_path / "sccl-views.jsonl").write_text(text, "utf-8")
-    assert "| WordNet | 40.0 ± 10.0 / 50.0 ± 0.0 (3)* |  |" in load("views").made(
+    assert "| WordNet | 40.0 ± 10.0 / 50.0 ± 0.0 (3)* |\n" in load("views").made(
         tmp_path, ["tweet"]
     )
 
