@@ -13,7 +13,7 @@ import pytest
 
 from coterie.errors import CoterieError
 from coterie_bench.ledger import key_of, read_results
-from coterie_bench.run import Options, _threads_shared, run_suite
+from coterie_bench.run import Options, Task, _threads_shared, run_suite, run_tasks
 from coterie_bench.suites import Entry, Suite, plan
 
 SHELL = """
@@ -60,6 +60,22 @@ def test_jobs_and_a_second_command_share_the_runs(small: Suite, tmp_path: Path) 
     assert len(errors) == 2
     assert all("4 of 12 runs failed, first broken on topics" in error for error in errors)
     assert all("`n_init` should be an integer" in error for error in errors)
+
+
+def test_several_suites_share_processes_and_do_common_runs_once(
+    small: Suite, tmp_path: Path
+) -> None:
+    first, second = (
+        Task(suite, (0, 1), Options(), tmp_path / f"{suite.name}.jsonl")
+        for suite in (
+            replace(small, name="first", entries=small.entries[:1]),
+            replace(small, name="second", parts=("first",)),  # has the run of the first, too
+        )
+    )
+    found = run_tasks([first, second], jobs=2)
+    in_files = [{r["label"] for r in read_results([task.file])} for task in (first, second)]
+    assert in_files == [{small.entries[0].label}, {e.label for e in small.entries[1:]}]
+    assert [len(rows) for rows in found] == [2, 2 * len(small.entries)]
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import os
 import queue
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, MutableSequence
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -74,11 +74,19 @@ class Task:
     seeds: tuple[int, ...] | None
     options: Options
     file: Path
-    also: tuple[Path, ...] = ()
+
+    @property
+    def also(self) -> tuple[Path, ...]:
+        """Files of suites with runs in common."""
+        return tuple(self.file.with_name(f"{part}.jsonl") for part in self.suite.parts)
 
     def jobs(self) -> list[Job]:
         """The runs in their order."""
         return plan(self.suite, self.seeds, find_k=self.options.find_k)
+
+    def ledger(self) -> Ledger:
+        """The file of its lines."""
+        return Ledger(self.file, self.also)
 
     def prepare(self, job: Job) -> tuple[Row, TextClusterer, Data]:
         """The head of a run's line, its estimator and its data."""
@@ -121,13 +129,21 @@ def run_suite(
     list of dict
         All lines of ``file``, and those of the suite that the files of its parts hold.
     """
-    check_choice("protocol", options.protocol, PROTOCOLS)
-    check_integer("jobs", jobs)
-    also = tuple(file.with_name(f"{part}.jsonl") for part in suite.parts)
     chosen = None if seeds is None else tuple(seeds)
-    task = Task(suite, chosen, options, file, also)
-    wanted = [key_of(task.prepare(job)[0]) for job in task.jobs()]  # also: are all data there?
-    count = len(set(wanted) & Ledger(file, also).done())
+    return run_tasks([Task(suite, chosen, options, file)], tell=tell, jobs=jobs)[0]
+
+
+def run_tasks(
+    tasks: Sequence[Task], *, tell: Callable[[str], None] = log.info, jobs: int = 1
+) -> list[list[Row]]:
+    """The same for several suites, whose runs the processes share; the lines of each."""
+    check_integer("jobs", jobs)
+    for task in tasks:
+        check_choice("protocol", task.options.protocol, PROTOCOLS)
+    # Before the first run: are all data there?
+    keys = [{key_of(task.prepare(job)[0]) for job in task.jobs()} for task in tasks]
+    total = sum(map(len, keys))
+    count = sum(len(own & task.ledger().done()) for own, task in zip(keys, tasks, strict=True))
     failures: list[str] = []
 
     def report(event: Row) -> None:
@@ -137,36 +153,42 @@ def run_suite(
             tell(f"failed: {event['error']}")
         else:
             count += 1
-            tell(f"[{count}/{len(wanted)}] {told(event)}")
+            tell(f"[{count}/{total}] {told(event)}")
 
     try:
         if jobs == 1:
-            work(task, report)
+            work(tasks, report)
         else:
-            run_jobs(task, min(jobs, len(wanted)), report)
+            run_jobs(tasks, min(jobs, total), report)
     finally:
-        Ledger(file).tidy()
+        for task in tasks:
+            task.ledger().tidy()
     if failures:
-        raise CoterieError(f"{len(failures)} of {len(wanted)} runs failed, first {failures[0]}")
-    keys = set(wanted)
-    return read_results([file]) + [row for row in read_results(also) if key_of(row) in keys]
+        raise CoterieError(f"{len(failures)} of {total} runs failed, first {failures[0]}")
+    return [
+        read_results([task.file]) + [row for row in read_results(task.also) if key_of(row) in own]
+        for own, task in zip(keys, tasks, strict=True)
+    ]
 
 
-def work(task: Task, report: Report, broken: MutableSequence[int] | None = None) -> None:
+def work(tasks: Sequence[Task], report: Report, broken: MutableSequence[int] | None = None) -> None:
     """Do the runs that nobody has done or is doing, until none is left.
 
     A run that breaks down is reported and the others go on. ``broken`` has a number for each run,
     not zero if it broke down; processes that share it do not try such a run again.
     """
-    ledger = Ledger(task.file, task.also)
-    broken = bytearray(len(task.jobs())) if broken is None else broken
+    ledgers = [task.ledger() for task in tasks]
+    runs = [(t, own, job) for t, own in zip(tasks, ledgers, strict=True) for job in t.jobs()]
+    broken = bytearray(len(runs)) if broken is None else broken
+    homes: dict[str, Path] = {}  # a run of two suites is for the first of them
     again = True
     while again:  # what another process gave up is free again
         again = False
-        for number, job in enumerate(task.jobs()):
+        for number, (task, ledger, job) in enumerate(runs):
             row, model, data = task.prepare(job)
             key = key_of(row)
-            if broken[number] or key in ledger.done():
+            common = homes.setdefault(key, task.file) in task.also
+            if common or broken[number] or key in ledger.done():
                 continue
             with ledger.claim(key) as ours:
                 if not ours or broken[number]:
@@ -259,17 +281,18 @@ def run_one(model: TextClusterer, data: Data, options: Options) -> Row:
 WAIT = 0.2  # seconds between two looks at whether the processes live
 
 
-def run_jobs(task: Task, jobs: int, report: Report) -> None:
-    """Work at a suite with ``jobs`` processes and pass on what they report.
+def run_jobs(tasks: Sequence[Task], jobs: int, report: Report) -> None:
+    """Work at suites with ``jobs`` processes and pass on what they report.
 
     They are started anew, not forked: a GPU does not survive a fork. If this process is
     interrupted, they end, and what they were at is lost; lines that are written stay.
     """
     context = multiprocessing.get_context("spawn")
     events: Any = context.Queue()
-    broken: Any = context.RawArray("b", len(task.jobs()))
+    broken: Any = context.RawArray("b", sum(len(task.jobs()) for task in tasks))
     with _threads_shared(jobs):
-        workers = [context.Process(target=_serve, args=(task, events, broken)) for _ in range(jobs)]
+        given = (tasks, events, broken)
+        workers = [context.Process(target=_serve, args=given) for _ in range(jobs)]
         for process in workers:
             process.start()
     try:
@@ -300,13 +323,13 @@ def _pass_on(events: Any, report: Report, wait: float) -> bool:
     return False
 
 
-def _serve(task: Task, events: Any, broken: Any) -> None:
+def _serve(tasks: Sequence[Task], events: Any, broken: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process hears it and ends this one
 
     def report(event: Row) -> None:
         events.put(event)
 
-    work(task, report, broken)
+    work(tasks, report, broken)
 
 
 @contextmanager
