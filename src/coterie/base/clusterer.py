@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from coterie._threads import one_blas_thread
 from coterie._types import Floats, Ints
 from coterie._validation import check_choice, check_path
 from coterie.base import storage
@@ -180,6 +181,7 @@ class TextClusterer(
         """
         return self.fit(X, **options).transform(X)  # type: ignore[misc]
 
+    @one_blas_thread()
     def _fit(
         self: Self,
         X: Any,

@@ -107,20 +107,13 @@ def start(
 
 
 def spare_processor() -> None:
-    """Keep threads from waiting for each other, and search for garbage less often.
+    """Give NumPy one thread, as fits and updates in Python have, and search for garbage less often.
 
-    Threads that wait burn their core by default. On a machine with other work they keep from it
-    the very thread they wait for. OpenMP reads its variable when torch is imported.
-
-    OpenBLAS reads its own when NumPy is. NumPy's products are small here, and two threads of
-    OpenBLAS take longer for them than one; torch and onnxruntime, which encode and search
-    neighbours, have threads of their own. With one thread, sums also do not depend on the number
-    of cores.
+    OpenBLAS reads its variable when NumPy is imported.
 
     Libraries make half a million objects that stay. Python would go through them several times in
     search of cycles.
     """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(10_000)
 

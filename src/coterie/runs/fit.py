@@ -13,6 +13,7 @@ from typing import Any
 from coterie._folders import held, refuse_held
 from coterie._progress import make_progress, say
 from coterie._ranks import is_first
+from coterie._threads import one_blas_thread
 from coterie._trust import inside
 from coterie._validation import check_path
 from coterie.base import TextClusterer
@@ -49,6 +50,7 @@ class MadeRun:
     index: tuple[Any, Collection[str]] = (None, ())  # of the frame that was clustered
 
 
+@one_blas_thread()
 def make_run(data: object, asked: Options) -> MadeRun:
     """Read, find the number of clusters, fit, describe, mark outliers, write."""
     with Engine(asked.engine, asked.workers) as engine:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from coterie._threads import one_blas_thread
 from coterie._torch import need_torch
 from coterie._trust import damaged
 from coterie._validation import check_choice, checked
@@ -59,6 +60,7 @@ class UpdateOptions(ReadOptions, total=False):
 
 
 @checked
+@one_blas_thread()
 def update(  # noqa: PLR0913 - options of one command
     run: str | Path,
     data: object,
