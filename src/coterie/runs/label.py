@@ -48,7 +48,6 @@ from coterie.run_files import (
     model_folder,
     read_clusters,
     read_levels,
-    read_tree,
     result_columns,
 )
 from coterie.runs.added import held_out
@@ -217,8 +216,9 @@ class Labeller:
             model = load(model_folder(folder))
             clusters, tree = None, None
             if (folder / "clusters.json").exists():
-                clusters, tree = read_clusters(folder), read_tree(folder)
-            found = cls(model, clusters, read_levels(folder), outlier_limit, tree, level)
+                clusters, tree = read_clusters(folder)
+            hierarchy = read_levels(folder, tree)
+            found = cls(model, clusters, hierarchy, outlier_limit, tree, level)
             found.digest = model_digest(folder)
             return found
 

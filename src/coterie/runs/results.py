@@ -51,7 +51,6 @@ from coterie.run_files import (
     read_clusters,
     read_header,
     read_levels,
-    read_tree,
     result_columns,
     shards_of,
     table_parts,
@@ -354,7 +353,8 @@ class Results:
         resumed = "fitted" in facts
         if not resumed:
             self._write_sample(large)
-        clusters, hierarchy, tree = read_clusters(work), read_levels(work), read_tree(work)
+        clusters, tree = read_clusters(work)
+        hierarchy = read_levels(work, tree)
         labeller = Labeller(self.model, clusters, hierarchy, tree=tree)
         tally = self._label_all(large, labeller, resumed)
         clusters, hierarchy, tree = count_rows(tally, clusters, hierarchy, tree)

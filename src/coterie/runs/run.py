@@ -232,7 +232,7 @@ class Run(Plots):
         name: list[str] = []
 
         def write(fresh: Path) -> None:
-            manifest, clusters = read_manifest(fresh), read_clusters(fresh)
+            manifest, (clusters, _) = read_manifest(fresh), read_clusters(fresh)
             name.append(write_page(fresh, manifest, clusters, texts=texts).name)
 
         with held(self.folder):
