@@ -58,10 +58,8 @@ def predict(
     resume: bool = switch(
         "--resume", "Continue after the rows that an interrupted run has written."
     ),
-    engine: str = option("local", "local, or ray: distribute Parquet files over a Ray cluster."),
-    workers: int | None = option(
-        None, "Processes of --engine ray. Default: one per GPU, or per 4 CPUs."
-    ),
+    engine: str = options.ENGINE,
+    workers: int | None = options.WORKERS,
     drift: bool = switch(
         "--drift", "Print which texts fit nowhere and which clusters change, on stderr."
     ),
@@ -170,10 +168,8 @@ def update(
     format: str = options.FORMAT,
     encoding: str = options.ENCODING,
     header: bool | None = options.HEADER,
-    engine: str = option("local", "local, or ray: distribute Parquet files over a Ray cluster."),
-    workers: int | None = option(
-        None, "Processes of --engine ray. Default: one per GPU, or per 4 CPUs."
-    ),
+    engine: str = options.ENGINE,
+    workers: int | None = options.WORKERS,
     no_cache: bool = options.NO_CACHE,
     as_json: bool = options.AS_JSON,
 ) -> None:
