@@ -255,13 +255,6 @@ class Results:
             model.n_clusters_ = tree.finest
         return TreeRows(tree, finest)
 
-    def nest(self, labels: Ints, clusters: list[Cluster]) -> tuple[Hierarchy | None, list[Cluster]]:
-        """Coarser levels that were asked for, and the clusters with their parents."""
-        if not self.options.levels:
-            return None, clusters
-        texts, vectors = self.corpus.texts, self.model.vectors_
-        return build_hierarchy(texts, labels, vectors, clusters, self.options.levels)
-
     def name_tree(
         self, grown: TreeRows | None, labels: Ints, names: Mapping[int, str | None], terms: Terms
     ) -> dict[int, Cluster]:
@@ -273,13 +266,25 @@ class Results:
         inside, vectors = grown.tree.inside(), self.model.vectors_
         return describe_nodes(self.corpus.texts, marked, inside, vectors, names=given, terms=terms)
 
-    def describe_tree(
-        self, tree: Tree, nodes: Mapping[int, Cluster], clusters: Sequence[Cluster]
-    ) -> tuple[Tree, list[Cluster]]:
-        """The tree with all its clusters, and those that are shown, called as there."""
-        tree = replace(tree, nodes=dict(nodes)).described(clusters)
-        shown = tree.above().parented([tree.nodes[c.id] for c in clusters])
-        return tree.described(shown), shown
+    def nest(
+        self,
+        labels: Ints,
+        clusters: list[Cluster],
+        grown: TreeRows | None,
+        nodes: Mapping[int, Cluster],
+    ) -> tuple[list[Cluster], Hierarchy | None, Tree | None]:
+        """The clusters with their parents, the levels above them, and the tree with its clusters.
+
+        The levels are those of the tree, or those that were asked for; there may be none.
+        """
+        if grown is not None:
+            tree, shown = replace(grown.tree, nodes=nodes).showing(clusters)
+            return shown, tree.above(), tree
+        if not self.options.levels:
+            return clusters, None, None
+        texts, vectors = self.corpus.texts, self.model.vectors_
+        levels = build_hierarchy(texts, labels, vectors, clusters, self.options.levels)
+        return levels[1], levels[0], None
 
     def assign(self) -> Clustering:
         """The clustering of texts that were all fitted."""
@@ -312,12 +317,8 @@ class Results:
             {} if earlier is None else earlier.still_said(corpus.texts, labels),
             terms,
         )
-        hierarchy, clusters = self.nest(labels, clusters)
-        levels: Hierarchy | TreeRows | None = hierarchy
-        tree = None
-        if grown is not None:
-            tree, clusters = self.describe_tree(grown.tree, nodes, clusters)
-            hierarchy, levels = tree.above(), TreeRows(tree, grown.finest)
+        clusters, hierarchy, tree = self.nest(labels, clusters, grown, nodes)
+        levels = hierarchy if tree is None or grown is None else TreeRows(tree, grown.finest)
         names = names_by_number(clusters, p.shape[1])  # some may have no text
         scores = model.outlier_scores()
         results = result_columns(model.labels_, p, names, scores, marked, levels)
@@ -393,10 +394,7 @@ class Results:
             topics=self.topics(),
             terms=terms,
         )
-        hierarchy, clusters = self.nest(labels, clusters)
-        tree = None
-        if grown is not None:
-            tree, clusters = self.describe_tree(grown.tree, nodes, clusters)
+        clusters, hierarchy, tree = self.nest(labels, clusters, grown, nodes)
         self._write_map(large, marked)
         model.save(self.place.work / "model", include_encoder=self.options.include_encoder)
         write_clusters(self.place.work, clusters, hierarchy, tree)
