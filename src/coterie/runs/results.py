@@ -42,7 +42,7 @@ from coterie.exports import write_page
 from coterie.hierarchy import Hierarchy, build_hierarchy
 from coterie.methods.auto import Auto
 from coterie.metrics import cluster_means
-from coterie.neighbors import top_k
+from coterie.neighbors import nearest_by_distance
 from coterie.options import Options
 from coterie.report.folder import make_map, write_map
 from coterie.run_files import (
@@ -108,7 +108,7 @@ def small_into(vectors: Floats, labels: Ints, sizes: Ints, medium: int) -> Ints:
         return out
     means = cluster_means(vectors, labels, len(sizes))[0].astype(np.float32)
     out[~small] = np.arange(n_large)
-    out[small] = top_k(means[small], 1, means[~small], metric="euclidean")[0][:, 0].numpy()
+    out[small] = nearest_by_distance(means[small], means[~small])
     return out
 
 
