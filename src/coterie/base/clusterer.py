@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
+from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -23,11 +23,6 @@ from coterie.corpus import texts_from
 from coterie.errors import UsageError
 from coterie.guidance import Guidance
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-Self = TypeVar("Self", bound="TextClusterer")
-Weighted = TypeVar("Weighted", bound="WeightedClusterer")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -135,7 +130,7 @@ class TextClusterer(
         return cls(*args, **{**presets[preset], **parameters})
 
     def fit(  # noqa: PLR0913 - what is known comes in several forms
-        self: Self,
+        self,
         X: Any,
         y: Any = None,
         *,
@@ -181,7 +176,7 @@ class TextClusterer(
         return self.fit(X, **options).transform(X)  # type: ignore[misc]
 
     def _fit(
-        self: Self,
+        self,
         X: Any,
         views: Any,
         sample_weight: Any = None,
@@ -244,7 +239,7 @@ class TextClusterer(
         storage.save(self, Path(folder), include_encoder=include_encoder)
 
     @classmethod
-    def load(cls: type[Self], folder: str | Path) -> Self:
+    def load(cls, folder: str | Path) -> Self:
         """Read a model back; it predicts the same labels."""
         model = storage.load(cls, check_path("folder", folder))
         if not isinstance(model, cls):
@@ -279,7 +274,7 @@ class WeightedClusterer(TextClusterer):
     """A method that can count texts more or less than once."""
 
     def fit(  # noqa: PLR0913 - what is known comes in several forms
-        self: Weighted,
+        self,
         X: Any,
         y: Any = None,
         *,
@@ -289,7 +284,7 @@ class WeightedClusterer(TextClusterer):
         must_link: Any = None,
         cannot_link: Any = None,
         themes: Any = None,
-    ) -> Weighted:
+    ) -> Self:
         """Cluster the texts ``X``, as :meth:`TextClusterer.fit` does.
 
         Parameters

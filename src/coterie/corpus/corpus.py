@@ -365,10 +365,10 @@ class Corpus:
         """Digest of the texts and their order."""
         if self.large is not None:
             return self.large.survey.sha256
-        return digest_of(self.texts)
+        return texts_digest(self.texts)
 
 
-def digest_of(texts: Iterable[str]) -> str:
+def texts_digest(texts: Iterable[str]) -> str:
     """Digest of texts and their order."""
     digest = hashlib.sha256()
     for text in texts:

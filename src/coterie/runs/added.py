@@ -25,7 +25,7 @@ from coterie.blocks.graph import principal_directions
 from coterie.blocks.ridge import RidgeClassifier
 from coterie.clustering import Clustering, as_said, describe_rows
 from coterie.corpus import Corpus
-from coterie.corpus.corpus import digest_of
+from coterie.corpus.corpus import texts_digest
 from coterie.corpus.write import result_kind
 from coterie.description import Cluster, describe_nodes, names_by_number, text_order
 from coterie.drift import Drift, find_drift
@@ -528,7 +528,7 @@ class AddedRows:
         self.draft.finished -= grown
         facts = {
             **before,
-            "data": {**before["data"], "rows": len(self.texts), "sha256": digest_of(self.texts)},
+            "data": {**before["data"], "rows": len(self.texts), "sha256": texts_digest(self.texts)},
             "editing": {**before.get("editing", {}), **self.draft.facts},
             "updates": [*before.get("updates", []), entry],
         }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import Any, Protocol, TextIO, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -54,9 +54,6 @@ from coterie.runs.added import held_out
 from coterie.runs.masked import masker_of
 from coterie.runs.outputs import check_output, is_labelled
 from coterie.tree import Tree, TreeRows, need_tree
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 DRIFT_TEXTS = 20_000  # texts that are compared with those of the run
 

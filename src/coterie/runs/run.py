@@ -8,7 +8,7 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
@@ -50,8 +50,6 @@ from coterie.runs.update import UpdateOptions, update
 from coterie.summary import summarise
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from coterie.comparison import ClusterComparison, Comparison
     from coterie.editing import Edited
 
