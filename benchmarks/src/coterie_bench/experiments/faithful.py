@@ -310,12 +310,12 @@ def _p(value: float) -> str:
 
 def judge(paper: Paper, rows: Sequence[Row]) -> list[Judged]:
     """All claims of a paper; Holm's correction is over all its comparisons that test something."""
-    found = [judge_one(claim, paper, rows) for claim in paper.claims]
+    found = [judge_one(claim, rows) for claim in paper.claims]
     counted = iter(corrected([j.effects for j in found if not j.void]))
     return [j if j.void else replace(j, effects=tuple(next(counted))) for j in found]
 
 
-def judge_one(claim: Claim, paper: Paper, rows: Sequence[Row]) -> Judged:
+def judge_one(claim: Claim, rows: Sequence[Row]) -> Judged:
     """A claim with its comparisons, before Holm's correction."""
     if claim.curve is not None:
         return Judged(claim, tuple(of_curve(claim.curve, claim.margin)), void=claim.void)
