@@ -250,7 +250,7 @@ def test_stages_are_compared_in_the_same_runs() -> None:
     assert judged(claim, lines("ClusterBERT", 0.5)).verdict == "not tested (no lines)"
 
 
-def test_wordings_are_compared_text_by_text() -> None:
+def test_augmentations_are_compared_text_by_text() -> None:
     (claim,) = [c for p in PAPERS for c in p.claims if c.cosine]
     (found,) = judged(claim, []).effects
     assert found.unit == "text" and found.n[0] > 1000

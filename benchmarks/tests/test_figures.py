@@ -323,8 +323,8 @@ def test_bars_that_are_missing_leave_a_gap() -> None:
     assert centers == pytest.approx([-0.2, 0.2, 1.2])
 
 
-def test_wordings_by_hand() -> None:
-    """Two runs at 10%, one of them returned by the guard; half the wordings in the last bin."""
+def test_augmentations_by_hand() -> None:
+    """Two runs at 10%, one of them returned by the guard; half the texts in the last bin."""
     runs = [
         {"dataset": "tweet", "label": f"SCCL, {label}", "seed": 0, "scores": {"acc": acc},
          "trained_scores": trained, "start_scores": {"acc": 0.4}, "date": "2026-11-15",

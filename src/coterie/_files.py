@@ -142,15 +142,7 @@ def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 def sha256_file(path: Path) -> str:
     """Hex digest of a file's content."""
     with path.open("rb") as file:
-        return sha256_of(file)
-
-
-def sha256_of(file: IO[bytes]) -> str:
-    """Hex digest of what is left to read of an open file."""
-    digest = hashlib.sha256()
-    while block := file.read(1 << 20):
-        digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def plain(value: object) -> Any:

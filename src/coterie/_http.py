@@ -140,7 +140,7 @@ class Client:
                 verify=_trusted(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))),
             )
             raw = _within(self.timeout, lambda: self._exchange(client, path, data), client.close)
-        except (TimeoutError, futures.TimeoutError, httpx.TimeoutException):
+        except (TimeoutError, httpx.TimeoutException):
             raise BusyError(f"{self.url} gave no answer in {self.timeout:g} s.") from None
         except (httpx.ConnectError, httpx.InvalidURL, ImportError, ValueError) as error:  # or proxy
             reason = printable(str(error))[:200]

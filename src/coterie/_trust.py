@@ -7,6 +7,7 @@ files of such folders are read through this module.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -19,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie._files import sha256_of
 from coterie.errors import CoterieError, DataError
 
 JSON_LIMIT = 16 << 20  # bytes of a JSON file
@@ -164,7 +164,7 @@ def check_digests(folder: Path, listed: Mapping[str, str]) -> None:
 def digest_of(path: Path) -> str:
     """SHA-256 of an ordinary file."""
     with open_file(path) as file:
-        return sha256_of(file)
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from coterie.blocks.graph import knn_smooth, modularity, principal_directions
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate
 from coterie.metrics import cluster_means
-from coterie.neighbors import nearest_rows, top_k, unit_rows
+from coterie.neighbors import nearest_by_distance, nearest_rows, unit_rows
 
 NEIGHBORS = 4, 10  # fewest and most neighbours of the graph
 ROUNDS, RESTART = 8, 0.1  # of smoothing
@@ -405,9 +405,8 @@ def _join_unassigned(x: Floats, labels: Ints) -> Ints:
         return labels
     if lost.all():
         return np.zeros(len(labels), dtype=np.int64)
-    nearest, _ = top_k(x[lost], 1, x[~lost], metric="euclidean")
     out = labels.copy()
-    out[lost] = labels[~lost][nearest[:, 0].numpy()]
+    out[lost] = labels[~lost][nearest_by_distance(x[lost], x[~lost])]
     return out
 
 

@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -45,8 +45,6 @@ from coterie.metrics import cluster_means
 from coterie.neighbors import nearest_rows
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from coterie.description.describe import DescribeOptions
 
 LEVEL_COLUMN = re.compile(r"(level_\d+|theme|broad|medium|fine)(_name)?")  # of the table

@@ -8,7 +8,7 @@ two halves costs nearly what the products save.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +18,6 @@ from coterie._types import Floats, Ints
 BLOCK = 1 << 22  # similarities held at a time: more than fit into the processor's cache are slower
 GPU_BLOCK = 1 << 26  # on a GPU more at a time are faster
 GROUP = 32  # columns that are compared together when the largest are searched
-
-Metric = Literal["inner", "euclidean"]
 
 
 def row_blocks(n: int, width: int, device: torch.device | None = None) -> list[slice]:
@@ -36,19 +34,19 @@ def row_blocks(n: int, width: int, device: torch.device | None = None) -> list[s
 
 
 def similarity_blocks(
-    x: Any, rows: Any = None, *, metric: Metric = "inner", bias: Tensor | None = None
+    x: Any, rows: Any = None, *, bias: Tensor | None = None
 ) -> Iterator[tuple[slice, Tensor]]:
-    """Similarities of ``x`` to ``rows``, a block of ``x`` at a time.
+    """Inner products of ``x`` with ``rows``, a block of ``x`` at a time.
+
+    They are cosines if rows have unit length.
 
     Parameters
     ----------
     x : array, Tensor or sparse matrix of shape (n, d)
     rows : same kind, of shape (m, d), optional
         Default: ``x`` itself.
-    metric : {"inner", "euclidean"}, default="inner"
-        Inner products, which are cosines if rows have unit length; or negative squared distances.
     bias : Tensor of shape (m,), optional
-        Is added to the inner products.
+        Is added to them.
 
     Yields
     ------
@@ -63,33 +61,22 @@ def similarity_blocks(
             yield block, torch.from_numpy((x[block] @ columns).toarray())
         return
     x, rows = _tensor(x), _tensor(rows)
-    squares = None
-    if metric == "euclidean":
-        shift = rows.mean(dim=0)  # distances do not change, digits are saved
-        rows = rows - shift
-        squares = rows.square().sum(dim=1).neg_()
     blocks = row_blocks(len(x), len(rows), x.device)
     # Allocating the memory for each block would take longer.
     held = x.new_empty(blocks[0].stop if blocks else 0, len(rows))
     for block in blocks:
         out = held[: block.stop - block.start]
-        if squares is None:
-            torch.mm(x[block], rows.T, out=out)
-            yield block, out if bias is None else out.add_(bias.detach())
-        else:
-            moved = x[block] - shift
-            torch.addmm(squares, moved, rows.T, alpha=2, out=out)
-            yield block, out.sub_(moved.square().sum(dim=1, keepdim=True))
+        torch.mm(x[block], rows.T, out=out)
+        yield block, out if bias is None else out.add_(bias.detach())
 
 
-def top_k(  # noqa: PLR0913 - one search for all
+def top_k(
     x: Any,
     k: int,
     rows: Any = None,
     *,
     itself: Ints | Tensor | None = None,
     itself_first: bool = False,
-    metric: Metric = "inner",
     bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The ``k`` most similar rows of each row of ``x``, the most similar first.
@@ -105,7 +92,7 @@ def top_k(  # noqa: PLR0913 - one search for all
         Number of the row that each row of ``x`` is. It is left out.
     itself_first : bool, default=False
         It comes first instead, also where another row is the same.
-    metric, bias
+    bias
         As in :func:`similarity_blocks`.
 
     Returns
@@ -126,7 +113,7 @@ def top_k(  # noqa: PLR0913 - one search for all
     own = None if itself is None else torch.as_tensor(itself)
     itself_is = torch.inf if itself_first else -torch.inf
     indices, values = [torch.empty(0, k, dtype=torch.int64)], [torch.empty(0, k)]
-    for block, similarities in similarity_blocks(x, rows, metric=metric, bias=bias):
+    for block, similarities in similarity_blocks(x, rows, bias=bias):
         if own is not None:
             here = torch.arange(len(similarities), device=similarities.device)
             similarities[here, own[block].to(similarities.device)] = itself_is
@@ -134,6 +121,20 @@ def top_k(  # noqa: PLR0913 - one search for all
         indices.append(index)
         values.append(similarities.gather(1, index))
     return torch.cat(indices[1:] or indices), torch.cat(values[1:] or values)
+
+
+def nearest_by_distance(x: Any, rows: Any) -> Ints:
+    """Which of some rows is the nearest to each row of ``x`` by distance; the first of equals."""
+    x, rows = _tensor(x), _tensor(rows)
+    shift = rows.mean(dim=0)  # distances do not change, digits are saved
+    rows = rows - shift
+    squares = rows.square().sum(dim=1).neg_()
+    found = []
+    for block in row_blocks(len(x), len(rows)):
+        moved = x[block] - shift
+        near = torch.addmm(squares, moved, rows.T, alpha=2)
+        found.append(near.sub_(moved.square().sum(dim=1, keepdim=True)).max(dim=1).indices)
+    return torch.cat(found).numpy()
 
 
 def nearest_rows(x: Floats | Tensor, n_neighbors: int) -> Ints:

@@ -186,7 +186,7 @@ def make_overview(
     changes, basis = _changes(facts, clusters)
     return Overview(
         [
-            Theme(c.id, c.name, c.size, c.share, _example(c), _sum_periods(inside.get(c.id, [])))
+            Theme(c.id, c.name, c.size, c.share, _example(c), texts_by_period(inside.get(c.id, [])))
             for c in sorted(themes, key=lambda c: (-c.size, c.id))[:THEMES]
         ],
         counted(len(themes), noun),
@@ -216,7 +216,8 @@ def _inside(
     return out
 
 
-def _sum_periods(clusters: Sequence[Cluster]) -> list[tuple[str, int]]:
+def texts_by_period(clusters: Sequence[Cluster]) -> list[tuple[str, int]]:
+    """Texts of all clusters per period, in the order of time."""
     total: dict[str, int] = {}
     for cluster in clusters:
         for period, count in cluster.over_time:
@@ -240,7 +241,7 @@ def _changes(facts: Mapping[str, Any], clusters: Sequence[Cluster]) -> tuple[lis
         old = [c.size - count for c, count in zip(clusters, new, strict=True)]
         basis, since = "The rows of the last update, compared with those before.", "with the update"
     else:
-        periods = [period for period, _ in _sum_periods(clusters)]
+        periods = [period for period, _ in texts_by_period(clusters)]
         if len(periods) < 2:
             return [], (
                 "What grows is known when the table has a column of dates, or after coterie update."

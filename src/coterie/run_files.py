@@ -272,17 +272,8 @@ def read_status(folder: Path) -> dict[str, Any] | None:
     return found
 
 
-def read_clusters(folder: Path) -> list[Cluster]:
-    """The described clusters of a run."""
-    return _read_clusters(folder)[0]
-
-
-def read_tree(folder: Path) -> Tree | None:
-    """The merge tree of a run; None where it has none."""
-    return _read_clusters(folder)[1]
-
-
-def _read_clusters(folder: Path) -> tuple[list[Cluster], Tree | None]:
+def read_clusters(folder: Path) -> tuple[list[Cluster], Tree | None]:
+    """The described clusters of a run, and its merge tree; None where it has none."""
     path = inside(folder, "clusters.json")
     saved = read_json(path, LARGE)
     if isinstance(saved, list):  # of an earlier version
@@ -317,9 +308,9 @@ def _check_tree(saved: Mapping[str, Any], shown: set[int], where: str) -> None:
         raise DataError(f"{where} is damaged: it shows more clusters than its tree has.")
 
 
-def read_levels(folder: Path) -> Hierarchy | None:
-    """The coarser levels of a run; None where it has none."""
-    if (tree := read_tree(folder) if (folder / "clusters.json").exists() else None) is not None:
+def read_levels(folder: Path, tree: Tree | None) -> Hierarchy | None:
+    """The coarser levels of a run: of its merge tree, or of their file; None where it has none."""
+    if tree is not None:
         return tree.above()
     path = inside(folder, "levels.json")
     if not path.exists():
@@ -363,7 +354,7 @@ class RunFiles:
 
     @cached_property
     def _described(self) -> tuple[list[Cluster], Tree | None]:
-        return one_state([self.folder], lambda: _read_clusters(self.folder))
+        return one_state([self.folder], lambda: read_clusters(self.folder))
 
     @property
     def clusters(self) -> list[Cluster]:
@@ -373,9 +364,7 @@ class RunFiles:
     @cached_property
     def hierarchy(self) -> Hierarchy | None:
         """The coarser levels and which cluster lies where; None where there are none."""
-        if "_described" in self.__dict__ and self.tree is not None:
-            return self.tree.above()
-        return one_state([self.folder], lambda: read_levels(self.folder))
+        return one_state([self.folder], lambda: read_levels(self.folder, self.tree))
 
     @property
     def tree(self) -> Tree | None:

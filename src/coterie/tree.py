@@ -164,6 +164,11 @@ class Tree:
         """The tree with other descriptions of some clusters."""
         return replace(self, nodes={**self.nodes, **{c.id: c for c in clusters}})
 
+    def showing(self, clusters: Sequence[Cluster]) -> tuple[Tree, list[Cluster]]:
+        """The tree with these descriptions of what it shows; and they, each with its parent."""
+        shown = self.described(clusters).above().parented(clusters)
+        return self.described(shown), shown
+
     def renamed(self, names: Mapping[int, str | None]) -> Tree:
         """The tree with names that were given; others change where they would be the same."""
         return self.described(

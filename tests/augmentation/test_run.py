@@ -1,4 +1,4 @@
-"""Augmentations by name, their wordings on disk, and the views that methods read."""
+"""Augmentations by name, those kept on disk, and the views that methods read."""
 
 import subprocess
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_no_text_is_lost_and_order_and_company_do_not_matter(kind: str) -> None:
     assert reword(augmenter, [old for _, old in pairs], seed=3) == [new for new, _ in pairs]
 
 
-def test_another_seed_or_view_gives_other_wordings(kind: str) -> None:
+def test_another_seed_or_view_gives_other_augmentations(kind: str) -> None:
     one, same, other, second = (
         coterie.augment(TEXTS, kind, **more) for more in ({}, {}, {"seed": 1}, {"view": 2})
     )
@@ -83,7 +83,7 @@ class Slow(Deletion):
         return super().apply(texts, keys)
 
 
-def test_slow_wordings_are_kept_and_a_stopped_run_goes_on(tmp_path, monkeypatch) -> None:
+def test_slow_augmentations_are_kept_and_a_stopped_run_goes_on(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("COTERIE_CACHE", str(tmp_path))
     texts = [f"text number {i} is here" for i in range(10)]
     plain = reword(Deletion(), texts)

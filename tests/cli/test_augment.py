@@ -19,7 +19,7 @@ def tickets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_csv(tmp_path / "tickets.csv", ("id", "message", "text2"), *rows)
 
 
-def test_a_file_gets_wordings_that_cluster_can_read(tickets: Path) -> None:
+def test_a_file_gets_augmentations_that_cluster_can_read(tickets: Path) -> None:
     done = run("augment", "tickets.csv", "--kind", "charswap", "--seed", "4")
     rows = read_rows(Path("tickets.views.csv"))
     texts = ["Where is my parcel?", "", "I want my money back"]
@@ -27,7 +27,7 @@ def test_a_file_gets_wordings_that_cluster_can_read(tickets: Path) -> None:
     for view in (1, 2):
         wanted = coterie.augment(texts, "charswap", seed=4, view=view)
         assert [row[f"text{view}"] for row in rows] == wanted
-    # Other columns come along, also one that has the name of a wording.
+    # Other columns come along, also one that has the name of an augmentation.
     assert [row["coterie_text2"] for row in rows] == ["a", "b", "c"]
     assert "3 rows written to tickets.views.csv; unchanged: text1 0.0%, text2 0.0%" in done.stderr
     options = ["-k", "2", "-t", "message", "--method", "sccl", "--encoder", "tfidf"]
@@ -48,3 +48,11 @@ def test_facts_as_json(tickets: Path) -> None:
     facts = json.loads(done.stdout)
     assert facts["unchanged"] == {"text1": 0.0, "text2": 0.0} and facts["settings"]["rate"] == 0.5
     assert len(Path("w.jsonl").read_text().splitlines()) == 3
+
+
+def test_the_number_of_augmentations_has_an_old_name(tickets: Path) -> None:
+    options = ["augment", "tickets.csv", "--kind", "charswap", "--out"]
+    run(*options, "new.csv", "--augmentations", "1")
+    done = run(*options, "old.csv", "--wordings", "1")
+    assert "use --augmentations" in done.stderr
+    assert Path("old.csv").read_text() == Path("new.csv").read_text()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from commands import run
-from coterie._cache import WORDINGS, Cache
+from coterie._cache import AUGMENTATIONS, Cache
 
 
 def test_the_cache_is_shown_and_cleared(tmp_path: Path, monkeypatch, topics, tiny_encoder) -> None:
@@ -21,14 +21,14 @@ def test_the_cache_is_shown_and_cleared(tmp_path: Path, monkeypatch, topics, tin
     run(*cluster, "--out", tmp_path / "x", "--no-cache")
     assert not folder.exists()
     run(*cluster, "--out", tmp_path / "a")  # the switch was for that one command
-    wordings = Cache("a" * 64, WORDINGS)
-    wordings.write([b"1" * 16], [b"one"])
+    augmentations = Cache("a" * 64, AUGMENTATIONS)
+    augmentations.write([b"1" * 16], [b"one"])
     assert "in 1 file" in run("cache").stdout
     shown = json.loads(run("cache", "--json").stdout)
     assert shown["wordings"]["files"] == 1 and shown["wordings"]["bytes"] > 0
     said = run("cache", "clear").stdout
     assert "in 1 file, deleted" in said and "wordings" in said
-    assert dict(wordings.find([b"1" * 16])) == {}
+    assert dict(augmentations.find([b"1" * 16])) == {}
     assert "0.0 MB in 0 files" in run("cache", "size").stdout
 
 

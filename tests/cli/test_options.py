@@ -105,7 +105,7 @@ def test_messages_speak_of_options(texts: Path, options: str, named: str, key: s
         ("augment FILE --kind virtual", 2, "writes no texts"),
         ("augment FILE --kind contextual", 1, "contextual substitution"),
         ("augment FILE --kind charswap --rate 2", 2, "should be above 0"),
-        ("augment FILE --kind charswap -n 0", 2, "--wordings should"),
+        ("augment FILE --kind charswap -n 0", 2, "--augmentations should"),
         ("augment FILE --kind backtranslation --languages eng", 2, "expected FROM,TO"),
         ("augment FILE --kind charswap --out x.doc", 2, "the suffix should"),
         ("bench papers --data x", 2, "is a command of the"),

@@ -234,7 +234,6 @@ def train_masked_head(
     texts: Any,
     folder: Path | str,
     *,
-    more: Any = (),
     encoder: Any = DEFAULT,
     settings: HeadSettings | None = None,
 ) -> dict[str, Any]:
@@ -245,8 +244,6 @@ def train_masked_head(
     texts : list, Series, array or table
     folder : Path or str
         Where to write; ``augment(texts, "contextual", model=folder)`` takes it.
-    more : list of texts, optional
-        Further texts to learn from, such as other texts of the same field.
     encoder : str, default: the default encoder
         A BERT or RoBERTa-like sentence encoder.
     settings : HeadSettings, optional
@@ -265,7 +262,7 @@ def train_masked_head(
     if not isinstance(model, SentenceEncoder):
         raise UsageError(f"encoder={encoder!r}: a masked head needs a transformer.")
     shell = _shell(model)
-    learned, tested = split([*texts_from(texts), *(texts_from(more) if len(more) else [])], chosen)
+    learned, tested = split(texts_from(texts), chosen)
     run = Run(
         batch_size=chosen.batch_size,
         seed=chosen.random_state,

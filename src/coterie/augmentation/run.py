@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from coterie._cache import WORDINGS, Cache, digest, is_on
+from coterie._cache import AUGMENTATIONS, Cache, digest, is_on
 from coterie._progress import Progress, make_progress
 from coterie._random import resolve_seed
 from coterie._validation import check_choice, checked, one_seed
@@ -239,7 +239,7 @@ def reword(
 
 def _cache(settings: dict[str, Any]) -> Cache:
     space = json.dumps(settings, sort_keys=True, default=str)
-    return Cache(hashlib.sha256(space.encode()).hexdigest(), WORDINGS)
+    return Cache(hashlib.sha256(space.encode()).hexdigest(), AUGMENTATIONS)
 
 
 def _make(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar, cast
+from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -24,11 +24,6 @@ from coterie.corpus import texts_from
 from coterie.errors import UsageError
 from coterie.guidance import Guidance
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-Self = TypeVar("Self", bound="TextClusterer")
-Weighted = TypeVar("Weighted", bound="WeightedClusterer")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -136,7 +131,7 @@ class TextClusterer(
         return cls(*args, **{**presets[preset], **parameters})
 
     def fit(  # noqa: PLR0913 - what is known comes in several forms
-        self: Self,
+        self,
         X: Any,
         y: Any = None,
         *,
@@ -183,7 +178,7 @@ class TextClusterer(
 
     @one_blas_thread()
     def _fit(
-        self: Self,
+        self,
         X: Any,
         views: Any,
         sample_weight: Any = None,
@@ -246,7 +241,7 @@ class TextClusterer(
         storage.save(self, Path(folder), include_encoder=include_encoder)
 
     @classmethod
-    def load(cls: type[Self], folder: str | Path) -> Self:
+    def load(cls, folder: str | Path) -> Self:
         """Read a model back; it predicts the same labels."""
         model = storage.load(cls, check_path("folder", folder))
         if not isinstance(model, cls):
@@ -281,7 +276,7 @@ class WeightedClusterer(TextClusterer):
     """A method that can count texts more or less than once."""
 
     def fit(  # noqa: PLR0913 - what is known comes in several forms
-        self: Weighted,
+        self,
         X: Any,
         y: Any = None,
         *,
@@ -291,7 +286,7 @@ class WeightedClusterer(TextClusterer):
         must_link: Any = None,
         cannot_link: Any = None,
         themes: Any = None,
-    ) -> Weighted:
+    ) -> Self:
         """Cluster the texts ``X``, as :meth:`TextClusterer.fit` does.
 
         Parameters

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -29,8 +29,6 @@ from coterie.run_files import NONE_OF_THESE
 from coterie.summary import about_guard, measure
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from coterie.description.describe import DescribeOptions
 
 NOTEBOOK_ROWS = 12  # clusters that a notebook shows

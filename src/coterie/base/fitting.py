@@ -236,7 +236,7 @@ class Fitting:
         given = read_views(
             views,
             texts,
-            count=getattr(model, "wordings", 2),
+            count=getattr(model, "augmentations", 2),
             seed=derive_seed(self.seed, "views"),
             device=model.device,
             progress=self.progress,

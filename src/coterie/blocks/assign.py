@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
 from coterie._types import Floats, Ints
 from coterie.neighbors import row_blocks, unit_rows
 
-Self = TypeVar("Self", bound="ArrayAssigner")
 CALIBRATED = 5_000  # rows that the scale of a linear head is found on
 FEWEST_ROWS = 1_000  # of vectors whose distances are worth keeping
 
@@ -45,7 +44,7 @@ class ArrayAssigner:
 
     by_cluster: ClassVar[tuple[str, ...]] = ()
 
-    def reordered(self: Self, order: Ints) -> Self:
+    def reordered(self, order: Ints) -> Self:
         return replace(self, **{name: getattr(self, name)[order] for name in self.by_cluster})
 
     def arrays(self) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -13,6 +14,11 @@ from coterie.cli import options
 from coterie.cli.options import option, switch
 from coterie.cli.talk import show_json, show_lines, show_table
 from coterie.errors import DataError, UsageError, counted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from coterie.comparison import Change, ClusterComparison, Comparison, Contrast
 
 FLOWS = 10  # groups of moved rows in the terminal; the page and --json have all
 A_RUN_OR_TABLE = "Folder of a run, or a table with clusters."
@@ -89,12 +95,12 @@ def compare(  # noqa: C901 - one branch for each option
         say(f"\npage  {out}")
 
 
-def show_comparison(found: Any) -> None:
+def show_comparison(found: Comparison) -> None:
     """Print matched clusters side by side, then where rows have moved."""
     from coterie.comparison.page import table_rows
     from coterie.report.points import shorten, visible
 
-    def cells(change: Any) -> list[Any]:
+    def cells(change: Change | None) -> list[object]:
         if change is None:
             return ["", "", "", ""]
         name = visible(shorten(change.name, 32))
@@ -117,7 +123,7 @@ def show_comparison(found: Any) -> None:
     show_lines(["", *found.sentences()])
 
 
-def show_clusters(found: Any, no_texts: bool, as_json: bool) -> None:
+def show_clusters(found: ClusterComparison, no_texts: bool, as_json: bool) -> None:
     """Print how two clusters differ."""
     from coterie.report.points import shorten, visible
 
@@ -128,7 +134,7 @@ def show_clusters(found: Any, no_texts: bool, as_json: bool) -> None:
     sides = found.a, found.b
     show_lines([*found.sentences(), ""])
 
-    def show(title: str, values: Any) -> None:
+    def show(title: str, values: Iterable[Contrast]) -> None:
         rows = []
         for v in values:
             cells = [visible(shorten(v.value, 40)), f"{v.a:,}", f"{100 * v.share_a:.0f}%"]
@@ -141,8 +147,9 @@ def show_clusters(found: Any, no_texts: bool, as_json: bool) -> None:
 
     for side, other in (sides, sides[::-1]):
         show(f"more in {side.id} than in {other.id}", side.words)
-    for column, values in {**found.columns, found.date_column: found.over_time}.items():
-        show(column or "", [value for value in values if not value.chance])
+    over_time = {found.date_column or "": found.over_time}
+    for column, values in (found.columns | over_time).items():
+        show(column, [value for value in values if not value.chance])
     for side, other in (sides, sides[::-1]):
         if side.typical:
             lines = [f"  {shorten(text, 110)}" for text in side.typical]
@@ -304,7 +311,7 @@ def evaluate(
 
 
 def _labelled(
-    table: Any, labels: str, column: str, called: str, ignore: list[str]
+    table: pa.Table, labels: str, column: str, called: str, ignore: list[str]
 ) -> tuple[list[tuple[str, str]], Counter[str]]:
     """True label and cluster of the rows that have both, and why others are left out."""
     from coterie.corpus.corpus import cell_values, value_to_text

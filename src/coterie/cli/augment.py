@@ -24,9 +24,10 @@ def augment(
         "File to write, format by suffix. Default: FILE.views.csv, or stdout for -.",
         "--out -o",
     ),
-    wordings: int = option(
-        2, "Number of augmentations per text: text1, text2, ...", "--wordings -n"
+    augmentations: int = option(
+        2, "Number of augmentations per text: text1, text2, ...", "--augmentations -n"
     ),
+    wordings: int | None = option(None, "", hidden=True),
     rate: float | None = option(None, "Share of words to change. Default: 0.2; contextual 0.1."),
     model: str | None = option(
         None,
@@ -53,7 +54,7 @@ def augment(
     Examples:
 
         coterie augment tickets.csv --kind charswap
-        coterie augment tickets.csv --kind eda --rate 0.1 --wordings 1 --out tickets.eda.csv
+        coterie augment tickets.csv --kind eda --rate 0.1 -n 1 --out tickets.eda.csv
         coterie augment tickets.csv --kind contextual --model FOLDER
         coterie cluster tickets.csv -k 15 --method sccl --set views=tickets.views.csv
     """
@@ -65,8 +66,11 @@ def augment(
     from coterie.runs.outputs import check_output, is_reworded
     from coterie.runs.sample import bundled
 
-    if wordings < 1:
-        raise UsageError(f"--wordings should be at least 1, got {wordings}.")
+    if wordings is not None:
+        say("note: --wordings goes with the next release; use --augmentations.")
+        augmentations = wordings
+    if augmentations < 1:
+        raise UsageError(f"--augmentations should be at least 1, got {augmentations}.")
     path = None
     if file != "-" or out is not None:
         path = out or beside(file, ".views.csv")
@@ -80,11 +84,11 @@ def augment(
     augmenter = make_augmenter(
         kind, rate=rate, model=model, device=device, languages=_pair(languages)
     )
-    if not augmenter.seeded and wordings > 1:
+    if not augmenter.seeded and augmentations > 1:
         say(f"{kind} has no random choices: one augmentation is made.")
-        wordings = 1
+        augmentations = 1
     progress = make_progress(0 if quiet else 1)
-    made = [reword(augmenter, corpus.texts, seed, i + 1, progress) for i in range(wordings)]
+    made = [reword(augmenter, corpus.texts, seed, i + 1, progress) for i in range(augmentations)]
     views = {"text": corpus.texts, **{f"text{i}": list(view) for i, view in enumerate(made, 1)}}
     others = corpus.table.drop_columns([corpus.text_column])
     if path is None:

@@ -23,6 +23,7 @@ from coterie.options import PANELS, Options
 if TYPE_CHECKING:
     from coterie.description import Cluster
     from coterie.overview import Overview
+    from coterie.report.html import Branch
     from coterie.runs import Run
 
 BY_NAME = inspect.Parameter.KEYWORD_ONLY
@@ -248,7 +249,7 @@ def tree_lines(
         lines += len(everything[shown])
         shown += 1
 
-    def draw(branches: Sequence[Any], depth: int, indent: str) -> list[str]:
+    def draw(branches: Sequence[Branch], depth: int, indent: str) -> list[str]:
         out = []
         for branch in branches:
             hidden = depth == shown and branch.children

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -18,6 +18,10 @@ from coterie.cli.options import option, switch
 from coterie.cli.talk import say_header, show_json, show_lines
 from coterie.errors import UsageError, counted
 from coterie.options import read_formats, read_number
+
+if TYPE_CHECKING:
+    from coterie.drift import Drift
+    from coterie.runs.added import Updated
 
 
 def predict(
@@ -58,10 +62,8 @@ def predict(
     resume: bool = switch(
         "--resume", "Continue after the rows that an interrupted run has written."
     ),
-    engine: str = option("local", "local, or ray: distribute Parquet files over a Ray cluster."),
-    workers: int | None = option(
-        None, "Processes of --engine ray. Default: one per GPU, or per 4 CPUs."
-    ),
+    engine: str = options.ENGINE,
+    workers: int | None = options.WORKERS,
     drift: bool = switch(
         "--drift", "Print which texts fit nowhere and which clusters change, on stderr."
     ),
@@ -139,7 +141,7 @@ def predict(
     _fail_above(done.drift, limit)
 
 
-def _fail_above(drift: Any, limit: float | None) -> None:
+def _fail_above(drift: Drift | None, limit: float | None) -> None:
     """End with exit code 4 if too many of the new texts fit nowhere."""
     if limit is not None and drift is not None and drift.share > limit:
         say(f"coterie: {100 * drift.share:.1f}% of the texts fit nowhere, above {100 * limit:g}%")
@@ -170,10 +172,8 @@ def update(
     format: str = options.FORMAT,
     encoding: str = options.ENCODING,
     header: bool | None = options.HEADER,
-    engine: str = option("local", "local, or ray: distribute Parquet files over a Ray cluster."),
-    workers: int | None = option(
-        None, "Processes of --engine ray. Default: one per GPU, or per 4 CPUs."
-    ),
+    engine: str = options.ENGINE,
+    workers: int | None = options.WORKERS,
     no_cache: bool = options.NO_CACHE,
     as_json: bool = options.AS_JSON,
 ) -> None:
@@ -209,8 +209,8 @@ def update(
 
     limit = None if fail_above is None else read_share(fail_above)
 
-    def confirm(would: Any) -> bool:
-        if not as_json:
+    def confirm(would: Updated) -> bool:
+        if not as_json and would.refit is not None:
             show_comparison(would.refit)
         asked = f"{would.moved:,} old rows would move. Write it?"
         return yes or (not as_json and typer.confirm(asked, err=True))

@@ -17,7 +17,7 @@ from ast import literal_eval
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.models import OptionInfo
@@ -27,6 +27,9 @@ from coterie import __version__
 from coterie._progress import say
 from coterie._validation import check_path
 from coterie.errors import CoterieError
+
+if TYPE_CHECKING:
+    from coterie.corpus import DataNote
 
 log = logging.getLogger(__name__)
 
@@ -223,7 +226,7 @@ def show_json(value: object, indent: int | None = 2) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, indent=indent, default=str))
 
 
-def say_header(notes: Iterable[Any]) -> None:
+def say_header(notes: Iterable[DataNote]) -> None:
     """Say what was guessed about the first row of a table."""
     for note in notes:
         if note.kind == "header":

@@ -115,19 +115,19 @@ def cache(
         coterie cache
         coterie cache clear
     """
-    from coterie._cache import SHARES, clear, usage
+    from coterie._cache import AUGMENTATIONS, SHARES, clear, usage
 
     check_choice("action", action, ["path", "size", "clear"])
-    vectors, wordings = map(clear if action == "clear" else usage, SHARES)
-    if vectors is None or wordings is None:
+    vectors, augmentations = map(clear if action == "clear" else usage, SHARES)
+    if vectors is None or augmentations is None:
         typer.echo('{"path": null}' if as_json else "off: no vectors are kept")
     elif as_json:
-        both = dataclasses.asdict(vectors) | {"wordings": dataclasses.asdict(wordings)}
+        both = dataclasses.asdict(vectors) | {AUGMENTATIONS: dataclasses.asdict(augmentations)}
         show_json(both, indent=None)
     elif action == "path":
         typer.echo(str(vectors.path))
     else:
-        for kept in (vectors, wordings):
+        for kept in (vectors, augmentations):
             if kept is vectors or kept.files:
                 what = f"{kept.bytes / 1e6:,.1f} MB in {counted(kept.files, 'file')}"
                 most = f"of at most {kept.limit / 1e6:,.0f} MB"

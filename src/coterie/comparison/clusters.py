@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from coterie._types import Bools, Floats, Ints
-from coterie._validation import check_integer, check_path, checked, did_you_mean, whole_number
+from coterie._validation import NonNegativeInt, check_path, checked, did_you_mean, whole_number
 from coterie.clustering import Clustering, read
 from coterie.description.columns import as_text, rank_values, sort_into_periods
 from coterie.description.describe import once, text_order
@@ -172,7 +172,7 @@ def _named(found: Sequence[Contrast], *, swap: bool = False) -> str:
 
 @checked
 def compare_clusters(
-    run: str | Path | Clustering, a: int | str, b: int | str, *, examples: int = 5
+    run: str | Path | Clustering, a: int | str, b: int | str, *, examples: NonNegativeInt = 5
 ) -> ClusterComparison:
     """How two clusters of a run differ: words, texts, columns and periods.
 
@@ -189,7 +189,6 @@ def compare_clusters(
     -------
     ClusterComparison
     """
-    check_integer("examples", examples, 0)
     found = run if isinstance(run, Clustering) else read(check_path("run", run))
     numbers = [find_cluster(found, said, name) for said, name in ((a, "a"), (b, "b"))]
     rows = [found.rows_in(number) & ~found.outliers for number in numbers]

@@ -13,7 +13,7 @@ import numbers
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -365,10 +365,15 @@ class Corpus:
         """Digest of the texts and their order."""
         if self.large is not None:
             return self.large.survey.sha256
-        digest = hashlib.sha256()
-        for text in self.texts:
-            digest.update(text.encode("utf-8") + b"\0")
-        return digest.hexdigest()
+        return texts_digest(self.texts)
+
+
+def texts_digest(texts: Iterable[str]) -> str:
+    """Digest of texts and their order."""
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(text.encode("utf-8") + b"\0")
+    return digest.hexdigest()
 
 
 def build(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict, Unpack
 
 import pyarrow as pa
 import pyarrow.compute
@@ -30,9 +30,6 @@ from coterie.corpus.source import Source, longest, too_long, whole_lines
 from coterie.corpus.tables import Database, arrow_tables, count_rows, read_sheet
 from coterie.errors import DataError
 from coterie.masking import Masker
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 FIRST_ROWS = 1_000  # of the first part; they tell which column holds the texts
 

@@ -239,8 +239,7 @@ class Database:
         try:
             address = f"{self._path.as_uri()}?mode=ro"
             with closing(sqlite3.connect(address, uri=True)) as connection:
-                if hasattr(connection, "setlimit"):  # from Python 3.11 on
-                    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest())
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest())
                 cursor = connection.execute(query)
                 names = unique_names([str(column[0]) for column in cursor.description])
                 while rows := cursor.fetchmany(FETCHED_ROWS):

@@ -299,9 +299,7 @@ def _describe_tree(
         said = {i: c for i, c in tree.nodes.items() if i in draft.described}
         tree = replace(tree, nodes={c.id: c for c in as_said(list(nodes.values()), said)})
     draft.names = {i: tree.names.get(i, name) for i, name in draft.names.items()}
-    clusters = _describe(run, draft, p)
-    clusters = tree.described(clusters).above().parented(clusters)
-    return tree.described(clusters), clusters
+    return tree.showing(_describe(run, draft, p))
 
 
 def edit_model(run: Clustering, draft: Draft) -> tuple[TextClusterer, Floats]:

@@ -559,7 +559,7 @@ class AECL(TunedClusterer):
     }
     _assigners: ClassVar[dict[str, type[Assigner]]] = {AttentionAssigner.kind: AttentionAssigner}
     _saved_attributes: ClassVar[tuple[str, ...]] = ("balance_",)
-    wordings: ClassVar[int] = 1  # views that are made of each text where a kind is named
+    augmentations: ClassVar[int] = 1  # of each text, where `views` names a kind
 
     attention: Literal["layer", "matrices"] = "layer"
     balance_weight: NonNegativeFloat | None = None

@@ -392,7 +392,7 @@ class RSTC(TunedClusterer):
         return Stage(
             name=name,
             steps=steps,
-            loss=self._loss(name != "contrast", last),
+            loss=self._loss(name != "contrast"),
             lr={"encoder": self.lr, **dict.fromkeys(heads, self.head_lr)},
             views=context.pair,
             setup={"labels": kmeans, "transport": transport}.get(name),
@@ -404,7 +404,7 @@ class RSTC(TunedClusterer):
             counts=last,
         )
 
-    def _loss(self, cluster: bool, last: bool) -> Callable[[RSTCNet, Batch], Terms]:
+    def _loss(self, cluster: bool) -> Callable[[RSTCNet, Batch], Terms]:
         def loss(net: RSTCNet, batch: Batch) -> Terms:
             e = batch.encode(net.encoder)  # (n, d) per view
             groups = batch.groups if self.mask_duplicates else None

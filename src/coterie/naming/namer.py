@@ -22,7 +22,7 @@ from coterie._files import append
 from coterie._http import EndpointError, UnusableError
 from coterie._progress import Progress
 from coterie._trust import check_shape, open_file, parse_json
-from coterie._validation import check_integer, check_kind, checked
+from coterie._validation import NonNegativeInt, check_integer, check_kind, checked
 from coterie.corpus.corpus import is_placeholder
 from coterie.description import Cluster, rename_clusters
 from coterie.description.names import numbered
@@ -533,7 +533,7 @@ def name_clusters(  # noqa: PLR0913 - each is a choice of its own
     *,
     model: str | None = None,
     folder: str | Path | None = None,
-    examples: int = EXAMPLES,
+    examples: NonNegativeInt = EXAMPLES,
     texts: Iterable[str] = (),
     prompt: str | None = None,
     language: str | None = None,
@@ -580,7 +580,6 @@ def name_clusters(  # noqa: PLR0913 - each is a choice of its own
     -------
     Naming
     """
-    check_integer("examples", examples, 0)
     for cluster in clusters:
         check_kind("clusters", cluster, Cluster, "clusters from describe")
     at = Endpoint(endpoint) if isinstance(endpoint, str) else endpoint

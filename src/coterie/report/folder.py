@@ -36,9 +36,9 @@ from coterie.run_files import (
     check_known,
     given_numbers,
     own_columns,
+    read_clusters,
     read_levels,
     read_map,
-    read_tree,
     table_of,
     table_parts,
 )
@@ -148,8 +148,8 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
     """Everything the page shows, from the files of a run folder."""
     saved, tree = read_map(path), None
     if (path / "clusters.json").exists():
-        tree = read_tree(path)
-    levels = read_levels(path) if tree is None else tree.above()
+        _, tree = read_clusters(path)
+    levels = read_levels(path, tree)
     if tree is not None:  # its numbers are by size in one cut alone
         clusters = sorted(clusters, key=by_size)
     table = table_of(path)

@@ -15,7 +15,7 @@ from typing import Any
 from coterie._files import write_text
 from coterie.description import Cluster
 from coterie.drift import Drift
-from coterie.overview import Overview
+from coterie.overview import Overview, texts_by_period
 from coterie.report.cuts import others, pack_cuts
 from coterie.report.looks import Look, looks, plain_look, theme_looks
 from coterie.report.page import COLORS, SHAPES, asset, render_page, render_part
@@ -204,7 +204,7 @@ def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
         looks=look,
         others=others(data.cuts, {c.id for c in data.clusters}) if data.cuts else [],
         unfold=len([*data.levels, data.clusters][1]) <= UNFOLDED if data.levels else False,
-        periods=_periods(data.clusters),
+        periods=texts_by_period(data.clusters),
         moves=_moves(data.timeline),
     )
 
@@ -327,12 +327,3 @@ def _moves(timeline: Mapping[str, Any] | None) -> list[tuple[int, str, list[Mapp
         if step["entered"] or step["left"]:
             out.setdefault(step["cluster"], (step["cluster"], step["name"], []))[2].append(step)
     return list(out.values())
-
-
-def _periods(clusters: Sequence[Cluster]) -> list[tuple[str, int]]:
-    """Texts of all clusters per period, in the order of time."""
-    total: dict[str, int] = {}
-    for cluster in clusters:
-        for period, count in cluster.over_time:
-            total[period] = total.get(period, 0) + count
-    return sorted(total.items())

@@ -7,7 +7,6 @@ elsewhere than the table does is bound to its cluster.
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from coterie.blocks.graph import principal_directions
 from coterie.blocks.ridge import RidgeClassifier
 from coterie.clustering import Clustering, as_said, describe_rows
 from coterie.corpus import Corpus
+from coterie.corpus.corpus import texts_digest
 from coterie.corpus.write import result_kind
 from coterie.description import Cluster, describe_nodes, names_by_number, text_order
 from coterie.drift import Drift, find_drift
@@ -511,9 +511,6 @@ class AddedRows:
     def facts(self) -> dict[str, Any]:
         """The manifest of the run with the new rows."""
         before = self.run.facts
-        digest = hashlib.sha256()
-        for text in self.texts:
-            digest.update(text.encode("utf-8") + b"\0")
         entry = {
             "when": now(),
             "rows": self.n_input,
@@ -531,7 +528,7 @@ class AddedRows:
         self.draft.finished -= grown
         facts = {
             **before,
-            "data": {**before["data"], "rows": len(self.texts), "sha256": digest.hexdigest()},
+            "data": {**before["data"], "rows": len(self.texts), "sha256": texts_digest(self.texts)},
             "editing": {**before.get("editing", {}), **self.draft.facts},
             "updates": [*before.get("updates", []), entry],
         }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import Any, Protocol, TextIO, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -48,16 +48,12 @@ from coterie.run_files import (
     model_folder,
     read_clusters,
     read_levels,
-    read_tree,
     result_columns,
 )
 from coterie.runs.added import held_out
 from coterie.runs.masked import masker_of
 from coterie.runs.outputs import check_output, is_labelled
 from coterie.tree import Tree, TreeRows, need_tree
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 DRIFT_TEXTS = 20_000  # texts that are compared with those of the run
 
@@ -217,8 +213,9 @@ class Labeller:
             model = load(model_folder(folder))
             clusters, tree = None, None
             if (folder / "clusters.json").exists():
-                clusters, tree = read_clusters(folder), read_tree(folder)
-            found = cls(model, clusters, read_levels(folder), outlier_limit, tree, level)
+                clusters, tree = read_clusters(folder)
+            hierarchy = read_levels(folder, tree)
+            found = cls(model, clusters, hierarchy, outlier_limit, tree, level)
             found.digest = model_digest(folder)
             return found
 

@@ -42,7 +42,7 @@ from coterie.exports import write_page
 from coterie.hierarchy import Hierarchy, build_hierarchy
 from coterie.methods.auto import Auto
 from coterie.metrics import cluster_means
-from coterie.neighbors import top_k
+from coterie.neighbors import nearest_by_distance
 from coterie.options import Options
 from coterie.report.folder import make_map, write_map
 from coterie.run_files import (
@@ -51,7 +51,6 @@ from coterie.run_files import (
     read_clusters,
     read_header,
     read_levels,
-    read_tree,
     result_columns,
     shards_of,
     table_parts,
@@ -109,7 +108,7 @@ def small_into(vectors: Floats, labels: Ints, sizes: Ints, medium: int) -> Ints:
         return out
     means = cluster_means(vectors, labels, len(sizes))[0].astype(np.float32)
     out[~small] = np.arange(n_large)
-    out[small] = top_k(means[small], 1, means[~small], metric="euclidean")[0][:, 0].numpy()
+    out[small] = nearest_by_distance(means[small], means[~small])
     return out
 
 
@@ -256,13 +255,6 @@ class Results:
             model.n_clusters_ = tree.finest
         return TreeRows(tree, finest)
 
-    def nest(self, labels: Ints, clusters: list[Cluster]) -> tuple[Hierarchy | None, list[Cluster]]:
-        """Coarser levels that were asked for, and the clusters with their parents."""
-        if not self.options.levels:
-            return None, clusters
-        texts, vectors = self.corpus.texts, self.model.vectors_
-        return build_hierarchy(texts, labels, vectors, clusters, self.options.levels)
-
     def name_tree(
         self, grown: TreeRows | None, labels: Ints, names: Mapping[int, str | None], terms: Terms
     ) -> dict[int, Cluster]:
@@ -274,13 +266,25 @@ class Results:
         inside, vectors = grown.tree.inside(), self.model.vectors_
         return describe_nodes(self.corpus.texts, marked, inside, vectors, names=given, terms=terms)
 
-    def describe_tree(
-        self, tree: Tree, nodes: Mapping[int, Cluster], clusters: Sequence[Cluster]
-    ) -> tuple[Tree, list[Cluster]]:
-        """The tree with all its clusters, and those that are shown, called as there."""
-        tree = replace(tree, nodes=dict(nodes)).described(clusters)
-        shown = tree.above().parented([tree.nodes[c.id] for c in clusters])
-        return tree.described(shown), shown
+    def nest(
+        self,
+        labels: Ints,
+        clusters: list[Cluster],
+        grown: TreeRows | None,
+        nodes: Mapping[int, Cluster],
+    ) -> tuple[list[Cluster], Hierarchy | None, Tree | None]:
+        """The clusters with their parents, the levels above them, and the tree with its clusters.
+
+        The levels are those of the tree, or those that were asked for; there may be none.
+        """
+        if grown is not None:
+            tree, shown = replace(grown.tree, nodes=nodes).showing(clusters)
+            return shown, tree.above(), tree
+        if not self.options.levels:
+            return clusters, None, None
+        texts, vectors = self.corpus.texts, self.model.vectors_
+        levels = build_hierarchy(texts, labels, vectors, clusters, self.options.levels)
+        return levels[1], levels[0], None
 
     def assign(self) -> Clustering:
         """The clustering of texts that were all fitted."""
@@ -313,12 +317,8 @@ class Results:
             {} if earlier is None else earlier.still_said(corpus.texts, labels),
             terms,
         )
-        hierarchy, clusters = self.nest(labels, clusters)
-        levels: Hierarchy | TreeRows | None = hierarchy
-        tree = None
-        if grown is not None:
-            tree, clusters = self.describe_tree(grown.tree, nodes, clusters)
-            hierarchy, levels = tree.above(), TreeRows(tree, grown.finest)
+        clusters, hierarchy, tree = self.nest(labels, clusters, grown, nodes)
+        levels = hierarchy if tree is None or grown is None else TreeRows(tree, grown.finest)
         names = names_by_number(clusters, p.shape[1])  # some may have no text
         scores = model.outlier_scores()
         results = result_columns(model.labels_, p, names, scores, marked, levels)
@@ -354,7 +354,8 @@ class Results:
         resumed = "fitted" in facts
         if not resumed:
             self._write_sample(large)
-        clusters, hierarchy, tree = read_clusters(work), read_levels(work), read_tree(work)
+        clusters, tree = read_clusters(work)
+        hierarchy = read_levels(work, tree)
         labeller = Labeller(self.model, clusters, hierarchy, tree=tree)
         tally = self._label_all(large, labeller, resumed)
         clusters, hierarchy, tree = count_rows(tally, clusters, hierarchy, tree)
@@ -393,10 +394,7 @@ class Results:
             topics=self.topics(),
             terms=terms,
         )
-        hierarchy, clusters = self.nest(labels, clusters)
-        tree = None
-        if grown is not None:
-            tree, clusters = self.describe_tree(grown.tree, nodes, clusters)
+        clusters, hierarchy, tree = self.nest(labels, clusters, grown, nodes)
         self._write_map(large, marked)
         model.save(self.place.work / "model", include_encoder=self.options.include_encoder)
         write_clusters(self.place.work, clusters, hierarchy, tree)

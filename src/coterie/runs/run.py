@@ -8,7 +8,7 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
@@ -50,8 +50,6 @@ from coterie.runs.update import UpdateOptions, update
 from coterie.summary import summarise
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from coterie.comparison import ClusterComparison, Comparison
     from coterie.editing import Edited
 
@@ -232,7 +230,7 @@ class Run(Plots):
         name: list[str] = []
 
         def write(fresh: Path) -> None:
-            manifest, clusters = read_manifest(fresh), read_clusters(fresh)
+            manifest, (clusters, _) = read_manifest(fresh), read_clusters(fresh)
             name.append(write_page(fresh, manifest, clusters, texts=texts).name)
 
         with held(self.folder):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Unpack
 
 import pyarrow as pa
 
@@ -38,9 +38,6 @@ from coterie.runs.folder import now
 from coterie.runs.guide import kept_guidance
 from coterie.runs.masked import masker_of
 from coterie.runs.update_files import add_files, new_files
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 
 class UpdateOptions(ReadOptions, total=False):

@@ -119,7 +119,7 @@ class Claim:
     ``worse`` may be "start", the clusters before training of the same runs. With ``same`` the
     claim is that the difference is small. ``curve`` reads the numbers of a figure instead,
     ``step`` an index after two stages, which the claim says to rise, ``cosine`` how far two kinds
-    of wordings are from their texts: the first nearer. Without any of them nothing is tested, and
+    of augmentation move a text: the first less. Without any of them nothing is tested, and
     ``note`` says why. ``void`` says why the runs there are cannot decide. ``better`` may begin with
     "start of ": the clusters before training of those runs.
     """
@@ -310,12 +310,12 @@ def _p(value: float) -> str:
 
 def judge(paper: Paper, rows: Sequence[Row]) -> list[Judged]:
     """All claims of a paper; Holm's correction is over all its comparisons that test something."""
-    found = [judge_one(claim, paper, rows) for claim in paper.claims]
+    found = [judge_one(claim, rows) for claim in paper.claims]
     counted = iter(corrected([j.effects for j in found if not j.void]))
     return [j if j.void else replace(j, effects=tuple(next(counted))) for j in found]
 
 
-def judge_one(claim: Claim, paper: Paper, rows: Sequence[Row]) -> Judged:
+def judge_one(claim: Claim, rows: Sequence[Row]) -> Judged:
     """A claim with its comparisons, before Holm's correction."""
     if claim.curve is not None:
         return Judged(claim, tuple(of_curve(claim.curve, claim.margin)), void=claim.void)
@@ -416,7 +416,7 @@ def of_stages(claim: Claim, rows: Sequence[Row]) -> Iterator[Effect]:
 
 
 def of_cosines(nearer: str, farther: str, datasets: Sequence[str]) -> Iterator[Effect]:
-    """How much nearer one kind of wordings is to its texts than another; a text is a replicate."""
+    """How much nearer one augmentation is to its texts than another; a text is a replicate."""
     rows = read_results([RESULTS / "view-cosines.jsonl"])
     for name in datasets:
         kinds = {row["label"]: row["cosine"] for row in rows if row["dataset"] == name}

@@ -1,10 +1,10 @@
 """How well a masked language model guesses that was fitted to short texts on the default encoder.
 
-    coterie-bench masked-head --data DIR --device cuda     # adds a line, prints wordings
+    coterie-bench masked-head --data DIR --device cuda     # adds a line, prints augmentations
     coterie-bench masked-head --table
 
 It learns from the texts of all benchmarks in DIR; a twentieth of the different texts is held out
-and only guessed. The wordings that are shown are of the bundled messages, which it never saw.
+and only guessed. The augmentations that are shown are of the bundled messages, which it never saw.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def measure(key: lines.Row, options: Namespace) -> lines.Row:
 
 
 def table(rows: list[lines.Row]) -> str:
-    """Shares of right guesses, and the wordings of the newest line."""
+    """Shares of right guesses, and the augmentations of the newest line."""
     body = [
         [f"{r['texts']:,}", f"{r['steps']:,}", f"{r['seconds']:.0f} s ({r['device']})",
          f"{r['hidden_tokens']:,}", lines.percent(r["top1"]), lines.percent(r["top5"]),

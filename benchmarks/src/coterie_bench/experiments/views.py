@@ -1,7 +1,7 @@
-"""SCCL on different wordings: its Table 3 (which augmenter) and Figure 5 (how strong, and mixed).
+"""SCCL on augmented texts: its Table 3 (which augmenter) and Figure 5 (how strong, and mixed).
 
 Lines are of the suite ``sccl-views``; those with swapped letters on top of contextual substitution
-(``contextual + CharSwap``) and ``view-cosines.jsonl``, how far wordings move a text by the encoder
+(``contextual + CharSwap``) and ``view-cosines.jsonl``, how far they move a text by the encoder
 before training, were made once.
 """
 
@@ -25,7 +25,7 @@ STEPS = 1000
 
 
 def made(folder: Path, sets: Sequence[str] = BENCHMARKS) -> str:
-    """ACC / NMI as training left it, for each kind of wordings, and how far it moves a text."""
+    """ACC / NMI as training left it, for each kind of augmentation, and how far it moves a text."""
     rows = lines.read(folder / "sccl-views.jsonl")
     moved = lines.read(folder / "view-cosines.jsonl")
     measured = [name for name in sets if any(row["dataset"] == name for row in moved)]
@@ -54,6 +54,6 @@ def made(folder: Path, sets: Sequence[str] = BENCHMARKS) -> str:
         f"ACC / NMI in % as training left it ({STEPS:,} steps), mean ± sample deviation over the "
         "seeds in brackets; * the guard returned the start instead in some of them. WordNet alone "
         "changes a fifth of the words. Cosine: mean over 2,000 texts between a "
-        f"text and its wordings, by the encoder before training. {about(rows)}"
+        f"text and its augmentations, by the encoder before training. {about(rows)}"
     )
     return f"{lines.table(header, [start, *body])}\n\n{told}"

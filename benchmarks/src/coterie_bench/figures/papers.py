@@ -145,8 +145,8 @@ def sccl_views(rows: Sequence[Row]) -> Picture | None:
         )
         panels += [
             Histogram(
-                x="cosine of a text and its wording",
-                y="share of wordings in %",
+                x="cosine of a text and its augmentation",
+                y="share of augmentations in %",
                 edges=list(COSINE_EDGES),
                 series=series,
                 title=f"{name}: {rate}% substituted, before training",
@@ -160,7 +160,7 @@ def sccl_views(rows: Sequence[Row]) -> Picture | None:
     seeds = f"{least} to {most} seeds" if least < most else f"{most} seed{'s' * (most > 1)}"
     subtitle = f"1,000 steps, {seeds}, {LEFT}; histograms: 2,000 texts"
     return Picture(
-        title="SCCL: contextual wordings alone, and with swapped letters",
+        title="SCCL: contextual augmentations alone, and with swapped letters",
         subtitle=subtitle,
         about=about(runs),
         panels=panels,
@@ -186,7 +186,7 @@ def scores_by_rate(runs: Sequence[Row]) -> dict[str, list[list[float]]]:
 
 
 def cosines_by_rate(moved: Sequence[Row]) -> dict[int, dict[str, list[float]]]:
-    """Share of wordings in each bin of cosines, in per cent, by rate, then form.
+    """Share of augmentations in each bin of cosines, in per cent, by rate, then form.
 
     The newest line of a label counts.
     """
