@@ -10,7 +10,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from coterie import TwoStep, load
-from coterie.encoders import DEFAULT, SentenceEncoder, load_encoder, load_saved
+from coterie.encoders import AUTO, DEFAULT, SentenceEncoder, load_encoder, load_saved
 from coterie.encoders.load import locate, saved_settings
 from coterie.encoders.sentence import has_bfloat16, word_numbers
 from coterie.errors import DataError, MissingError, UsageError
@@ -85,6 +85,15 @@ def test_pooling_is_a_choice(tiny_encoder: Path) -> None:
         expected = hidden[0, 0] if pooling == "cls" else hidden[0].mean(dim=0)
         np.testing.assert_allclose(vectors[pooling][0], expected.detach(), atol=1e-5)
     np.testing.assert_array_equal(vectors["auto"], vectors["mean"])
+
+
+def test_a_folder_called_auto_does_not_take_the_place_of_the_default_encoder(
+    tiny_encoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(tiny_encoder, tmp_path / AUTO)
+    monkeypatch.chdir(tmp_path)
+    assert locate(AUTO) == locate(DEFAULT)
+    assert locate(f"./{AUTO}") == Path(AUTO)
 
 
 def test_plain_transformers_folder_gets_mean_pooling(tiny_encoder: Path) -> None:
