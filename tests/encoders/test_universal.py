@@ -13,6 +13,8 @@ from tests.encoders.test_reading import ENGLISH, IN_PART, UNREAD, topics
 
 import coterie
 from coterie import SCCL, Auto, TwoStep, load
+from coterie._types import Floats
+from coterie.blocks.graph import principal_part
 from coterie.encoders import (
     LexicalEncoder,
     MultilingualViews,
@@ -27,6 +29,7 @@ from coterie.encoders import (
 )
 from coterie.encoders.reading import LANGUAGES, NAME, unread_texts
 from coterie.errors import DataError, MissingError, UsageError
+from coterie.methods import auto
 from encoded import encoded
 from said import raises
 
@@ -236,11 +239,20 @@ def test_in_a_mixed_file_each_text_is_read_by_what_can(tmp_path: Path) -> None:
     np.testing.assert_allclose(again.transform(texts[38:42]), model.transform(texts[38:42]))
 
 
-def test_texts_read_in_part_have_both_encoders() -> None:
+def test_texts_read_in_part_have_both_encoders(monkeypatch) -> None:
+    """And the confidence is told by k-means on the vectors of both, without those of n-grams."""
+    widths: list[int] = []
+
+    def watched(vectors: Floats, directions: int) -> Floats:
+        widths.append(vectors.shape[1])
+        return principal_part(vectors, directions)
+
+    monkeypatch.setattr(auto, "principal_part", watched)
     model = Auto(2, random_state=0).fit([f"{t} {i}" for i in range(5) for t in IN_PART["de"]])
     assert isinstance(model.encoder_, ViewsEncoder) and not model.encoder_.gated
     assert isinstance(model.encoder_.lexical, MultilingualViews)
     assert f"The encoder {NAME} reads them, too" in model.encoder_notes_[0]
+    assert widths == [model.encoder_.inner.dim + 512]
 
 
 def test_without_the_package_the_summary_says_how_to_install_it(monkeypatch) -> None:

