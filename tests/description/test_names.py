@@ -53,9 +53,23 @@ def test_a_phrase_in_one_text_only_is_no_name() -> None:
 def test_a_phrase_is_in_three_of_a_hundred_texts(times: int, expected: bool) -> None:
     """However often its words are there."""
     own = [*["cancel order"] * times, *["cancel it"] * 50, *["order it"] * (50 - times)]
+    own = [f"{text} x{i % 10} y{i // 10}" for i, text in enumerate(own)]  # none repeats another
     texts = [*own, *["late parcel"] * 100]
     found = ClusterTerms(Terms(texts), np.repeat([0, 1], 100), 2)[0].phrases(5)
     assert ("cancel order" in [term.text for term in found]) == expected
+
+
+@pytest.mark.parametrize(("copies", "expected"), [(3, False), (4, True), (40, True)])
+def test_near_copies_count_as_the_root_of_their_number(copies: int, expected: bool) -> None:
+    """Three of one text are no phrase of a mixed cluster; a template that fills it is."""
+    copy = ["ARRIVED SMASHED AGAIN. Order LM-{}", "Arrived smashed, again! order lm-{}"]
+    mixed = ["lovely lamp", "wrong colour sent", "where is the manual", "box was empty"]
+    own = [*(copy[i % 2].format(1000 + i) for i in range(copies)), *mixed]
+    texts = [*own, *(f"{text}, {i}" for i in range(60) for text in OTHERS)]
+    clusters = ClusterTerms(Terms(texts), np.array([0] * len(own) + [1] * 240), 2)
+    assert ("arrived smashed" in {term.text for term in clusters[0].phrases(5)}) == expected
+    alone = ClusterTerms(Terms(own[:copies]), np.zeros(copies, dtype=int), 1)
+    assert "arrived smashed" in {term.text for term in alone[0].phrases(5)}, "a template"
 
 
 def test_a_word_that_others_lack_is_in_the_name() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from coterie._emoji import EMOJI
-from coterie._types import Bools, Ints
+from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import is_placeholder
 from coterie.masking import MARK
 from coterie.words import stem as plain_stem
@@ -439,6 +439,19 @@ class Terms:
             if keep and fold(form) == out[word]:
                 out[word] = form
         return out
+
+    @cached_property
+    def counted(self) -> Floats:
+        """What each text counts in the support of a phrase: n near copies count as sqrt(n) texts.
+
+        Near copies have the same words, but for punctuation, numbers and words that occur once.
+        """
+        plain = self._are(lambda word: word != BREAK and not word.isdigit())
+        plain &= np.bincount(self.word, minlength=len(self.words)) > 1
+        mark = np.random.default_rng(0).random(len(plain)) * plain
+        marks = np.bincount(self.row, mark[self.word], self.n)
+        _, copy, copies = np.unique(np.round(marks, 9), return_inverse=True, return_counts=True)
+        return np.asarray(copies[copy] ** -0.5)
 
     def text(self, form: Iterable[int]) -> str:
         """A term as it is shown, in lower case."""

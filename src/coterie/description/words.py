@@ -157,6 +157,11 @@ class ClusterWords:
         """Texts that must hold a phrase: two, if the cluster has more than one."""
         return min(2, len(self.rows))
 
+    @property
+    def different(self) -> float:
+        """Number of its texts, where n near copies of one count as sqrt(n)."""
+        return float(self.terms.counted[self.rows].sum())
+
     @cached_property
     def words(self) -> list[Term]:
         """The words that say most, best first."""
@@ -187,7 +192,8 @@ class ClusterWords:
     def phrases(self, longest: int) -> list[Term]:
         """Phrases of two to ``longest`` words that are in enough texts, the best first.
 
-        Enough are two texts of a cluster, and 3% of them. A phrase begins and ends with
+        Enough are two texts of a cluster, and 3% of them; n near copies of one count as sqrt(n), so
+        that three make no phrase and a template does. A phrase begins and ends with
         characteristic words. Its weight is the sum of those of its characteristic words, less 0.3
         weights of the best word for each other one, but for negations. Inflected forms are one
         phrase, in the most frequent form.
@@ -204,6 +210,7 @@ class ClusterWords:
         value[value < FLOOR * best] = 0.0
         out: list[tuple[float, Term]] = []
         begins = np.flatnonzero(value > 0)
+        least = max(min(2, self.different), SUPPORT * self.different) - 1e-9
         for length in range(2, longest + 1):
             window = begins[begins <= len(word) - length][:, None] + np.arange(length)
             good = (row[window[:, 0]] == row[window[:, -1]]) & (value[window[:, -1]] > 0)
@@ -215,7 +222,7 @@ class ClusterWords:
             place = unique_rows(stem[window], len(terms.words))[1]
             once = unique_rows(np.stack([place, row[window[:, 0]]], axis=1), terms.n)[0]
             counts = np.bincount(once[:, 0])
-            enough = counts >= max(2, SUPPORT * len(self.rows))
+            enough = np.bincount(once[:, 0], terms.counted[once[:, 1]]) >= least
             window, place, counts = window[enough[place]], place[enough[place]], counts[enough]
             if not len(window):
                 continue
