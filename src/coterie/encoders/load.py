@@ -207,7 +207,7 @@ def full_name(name: str) -> str:
     'hub:sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2'
     """
     bare = name.removeprefix(PREFIX).removeprefix(ASK)
-    if bare != AUTO and Path(bare).is_dir():  # "auto" is nobody's folder: write ./auto
+    if bare != AUTO and Path(bare).is_dir():  # a folder called auto is ./auto
         return name
     known = MODELS if name.startswith(PREFIX) else STANDS_FOR
     return name.removesuffix(bare) + known.get(bare, bare)
