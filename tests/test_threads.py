@@ -49,14 +49,13 @@ def test_products_have_one_thread_in_a_fit_and_as_many_as_before_after_it(
 def test_threads_that_wait_sleep_unless_told(given: str | None, seen: str) -> None:
     environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
     environment |= {} if given is None else {"OMP_WAIT_POLICY": given}
-    # torch reads the variable when it is imported.
+    # OpenMP reads the variable when torch is imported.
     code = (
         "import os, sys, coterie\n"
         "assert 'torch' not in sys.modules\n"
-        "import coterie.neighbors\n"
-        "print(os.environ['OMP_WAIT_POLICY'], 'torch' in sys.modules)"
+        "print(os.environ['OMP_WAIT_POLICY'])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == [seen, "True"]
+    assert done.stdout.strip() == seen

@@ -5,8 +5,14 @@ The names below, and the classes of all methods, are imported when first used, s
 """
 
 import importlib
+import os
 
 __version__ = "0.1.0"
+
+# Threads of OpenMP that wait for each other burn their core by default. On a machine with other
+# work they keep from it the very thread they wait for, and small products take many times longer.
+# OpenMP reads that they are to sleep instead when torch is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 _PUBLIC = {
     "CoterieError": "coterie.errors",

@@ -3,6 +3,7 @@
 They are small here, and two threads of OpenBLAS take longer for them than one, many times longer
 where other programs use the processor. torch and onnxruntime, which encode and search neighbours,
 have threads of their own. With one thread, sums also do not depend on the number of cores.
+What waiting threads of OpenMP do is said in ``coterie/__init__.py``.
 """
 
 from __future__ import annotations

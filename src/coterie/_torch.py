@@ -2,10 +2,6 @@
 
 A finished run that encodes in 8 bits or by words predicts, and is served, by arrays alone. All
 else asks torch for something, which then raises an error that says how to install it.
-
-Threads of OpenMP that wait for each other burn their core by default. On a machine with other work
-they keep from it the very thread they wait for, and small products take many times longer. OpenMP
-reads what they do instead, sleep, when torch is imported.
 """
 
 from __future__ import annotations
@@ -26,7 +22,6 @@ def need_torch(what: str) -> None:
         raise MissingError(f"{what} needs torch, which is not installed: pip install torch")
 
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 try:
     import torch
     import torch.nn.functional as F
