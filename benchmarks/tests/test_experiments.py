@@ -13,7 +13,9 @@ import pytest
 
 from coterie.corpus import read_corpus
 from coterie_bench import ROOT
+from coterie_bench.beside import PARTIAL
 from coterie_bench.experiments import lines
+from coterie_bench.experiments.faithful import PAPERS
 from coterie_bench.ledger import Ledger
 
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
@@ -263,6 +265,13 @@ def test_second_steps_go_behind_one_training(
     assert rows[0]["parameters"]["encoder"] == "precomputed" and rows[0]["scores"]["nmi"] > 0.1
     steps.main()
     assert len(file.read_text().splitlines()) == 2  # nothing was run again
+
+
+def test_second_steps_have_the_labels_of_the_tables(load) -> None:
+    steps = load("trained_encoders")
+    made = {f"{encoder} + {step}" for encoder in steps.TRAINED for step in steps.STEPS}
+    (row,) = (s for s in PAPERS["cluster-bert"].shown if "behind trained" in s.what)
+    assert made == set(row.labels) and made <= PARTIAL
 
 
 def test_two_second_steps_share_one_umap(load) -> None:

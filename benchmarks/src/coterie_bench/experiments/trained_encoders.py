@@ -20,7 +20,7 @@ from typing import Any
 from coterie._types import Floats
 from coterie.methods.baselines import classical
 from coterie_bench import ROOT
-from coterie_bench.data import load_data
+from coterie_bench.data import Data, load_data
 from coterie_bench.ledger import Ledger, head, key_of
 from coterie_bench.run import Options, make
 from coterie_bench.score import score_fit
@@ -33,10 +33,12 @@ TRAINED = {
     "TSDAE": Entry("TSDAE", "tsdae", {"guard": False, "batch_size": 64}),
 }
 
-STEPS = {
-    entry.label.removeprefix("encoder + "): entry.parameters
-    for entry in SUITES["second-steps"].entries
-    if entry.label.startswith("encoder + ")
+SECOND = {entry.label: entry.parameters for entry in SUITES["second-steps"].entries}
+STEPS = {  # the names that the tables have for them behind a trained encoder
+    "k-means": SECOND["encoder + k-means"],
+    "IDEC": SECOND["encoder + IDEC as a second step"],
+    "UMAP + k-means": SECOND["encoder + UMAP to K + 1 + k-means"],
+    "UMAP + IDEC": SECOND["encoder + UMAP to K + 1 + IDEC"],
 }
 
 
@@ -54,31 +56,34 @@ def once(reduce: Callable[..., Floats]) -> Callable[..., Floats]:
     return reduced
 
 
+def run(label: str, data: Data, seed: int, asked: Options, ledger: Ledger) -> None:
+    """Train one encoder, unless all its lines are there, and add a line for each second step."""
+    steps = {n: p for n, p in STEPS.items() if "UMAP" not in n or find_spec("umap")}
+    plan = []
+    for step, parameters in steps.items():
+        entry = Entry(f"{label} + {step}", "kmeans", parameters)
+        model = make(entry, data, seed, replace(asked, encoder="precomputed"))
+        row = head(Job(data.name, entry, seed), model, data)
+        if key_of(row) not in ledger.done():
+            plan.append((row, model))
+    if plan:
+        trained = make(TRAINED[label], data, seed, asked).fit(data.texts)
+        own = replace(data, texts=trained.vectors_)
+    for row, model in plan:
+        ledger.append({**row, **score_fit(model, own, asked.device)})
+        print(row["label"], data.name, seed, flush=True)
+
+
 def main() -> None:
     options = _options()
     classical.reduce_by_umap = once(classical.reduce_by_umap)
     asked = Options(data=options.data, encoder=options.encoder, device=options.device)
     ledger = Ledger(options.out / "second-steps.jsonl")
-    steps = {n: p for n, p in STEPS.items() if "UMAP" not in n or find_spec("umap")}
     first, _, last = options.seeds.partition("-")
     for name in options.sets.split(","):
-        data = load_data(name, options.data)
         for label in options.methods.split(","):
             for seed in range(int(first), int(last or first) + 1):
-                plan = []
-                for step, parameters in steps.items():
-                    entry = Entry(f"{label} + {step}", "kmeans", parameters)
-                    model = make(entry, data, seed, replace(asked, encoder="precomputed"))
-                    row = head(Job(name, entry, seed), model, data)
-                    if key_of(row) not in ledger.done():
-                        plan.append((row, model))
-                if not plan:
-                    continue
-                trained = make(TRAINED[label], data, seed, asked).fit(data.texts)
-                for row, model in plan:
-                    own = replace(data, texts=trained.vectors_)
-                    ledger.append({**row, **score_fit(model, own, options.device)})
-                    print(row["label"], name, seed, flush=True)
+                run(label, load_data(name, options.data), seed, asked, ledger)
 
 
 def _options() -> argparse.Namespace:
