@@ -214,14 +214,19 @@ def compared(claim: dict, lines: Lines):
         curve = claim["curve"]
         file = lines.folder / "pictures" / f"{curve['figure']}.json"
         picture = json.loads(file.read_text("utf-8"))
-        series = picture["panels"][curve["panel"]]["series"]
-        last = series[curve["first"]][-1]
-        other = series[curve["second"]][-1] if "second" in curve else series[curve["first"]][0]
-        seeds = len(re.findall(r"\d+", picture["title"].rpartition("seed")[2]))
-        dataset = picture["title"].rpartition(" \u2013 ")[2].split(",")[0]
-        sides = [(p[1], p[2], seeds) if len(p) > 2 else None for p in (last, other)]
-        sides = sides[::-1] if curve.get("falls") else sides
-        yield dataset, "", (seeds, seeds), welch(*sides) if None not in sides else None
+        parts = picture["title"].rpartition(" \u2013 ")[2].split("; ")  # a panel for each, or one
+        for number, panel in enumerate(picture["panels"]):
+            if curve.get("panel", number) != number:
+                continue
+            part = parts[number] if len(parts) > 1 else parts[0]
+            series = panel["series"]
+            last, first = series[curve["first"]][-1], series[curve["first"]][0]
+            other = series[curve["second"]][-1] if "second" in curve else first
+            seeds = len(re.findall(r"\d+", part.rpartition("seed")[2]))
+            sides = [(p[1], p[2], seeds) if len(p) > 2 else None for p in (last, other)]
+            sides = sides[::-1] if curve.get("falls") else sides
+            result = welch(*sides) if None not in sides else None
+            yield part.split(",")[0], "", (seeds, seeds), result
     elif "better" in claim:
         better = claim["better"].removeprefix("start of ")
         names = [

@@ -274,6 +274,16 @@ def test_second_steps_have_the_labels_of_the_tables(load) -> None:
     assert made == set(row.labels) and made <= PARTIAL
 
 
+def test_table_of_second_steps(load) -> None:
+    lines = [json.loads(x) for x in (RESULTS / "second-steps.jsonl").read_text().splitlines()]
+    own = [r for r in lines if (r["label"], r["dataset"]) == ("SCCL + IDEC", "agnews")]
+    said = load("trained_encoders").table([*own, {**own[0], "label": "SIF + IDEC"}])
+    acc, nmi = (100 * np.array([r["scores"][m] for r in own]) for m in ("acc", "nmi"))
+    cells = [f"{x.mean():.1f} ± {x.std(ddof=1):.1f}" for x in (acc, nmi)]
+    assert f"| SCCL + IDEC | {cells[0]} / {cells[1]} (3) |" in said and "SIF" not in said
+    assert "| TSDAE + k-means |  |" in said and " 3 runs of " in said
+
+
 def test_two_second_steps_share_one_umap(load) -> None:
     made = []
     reduce = load("trained_encoders").once(lambda *given: made.append(given) or given[0][:, :1])

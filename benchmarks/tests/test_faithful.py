@@ -210,7 +210,7 @@ def test_figures_are_judged_by_the_ends_of_their_lines(tmp_path: Path) -> None:
                   "b": [[0, 1.0, *deviation], [1, 5.0, *deviation]]}  # fmt: skip
         picture = {"title": f"A \u2013 tweet, 9 texts, {seeds}", "panels": [{"series": series}]}
         (tmp_path / "f.json").write_text(json.dumps(picture), "utf-8")
-        (found,) = faithful.of_curve(faithful.Curve("f", 0, "a", **more), folder=tmp_path)
+        (found,) = faithful.of_curve(faithful.Curve("f", "a", 0, **more), folder=tmp_path)
         return found
 
     assert said("seed 0", [], second="b").verdict == faithful.UNTESTED
@@ -220,8 +220,18 @@ def test_figures_are_judged_by_the_ends_of_their_lines(tmp_path: Path) -> None:
     assert said("seeds 0, 1, 2", [1.0], second="b").verdict == faithful.OPEN
     assert said("seeds 0, 1, 2", [0.1]).value == 5  # against its own beginning
     assert said("seeds 0, 1, 2", [0.1], falls=True).verdict == faithful.FAILS
-    assert not list(faithful.of_curve(faithful.Curve("f", 1, "a"), folder=tmp_path))
-    assert not list(faithful.of_curve(faithful.Curve("g", 0, "a"), folder=tmp_path))
+    assert not list(faithful.of_curve(faithful.Curve("f", "a", 1), folder=tmp_path))
+    assert not list(faithful.of_curve(faithful.Curve("g", "a"), folder=tmp_path))
+
+
+def test_a_figure_with_a_panel_for_each_data_set_is_judged_panel_by_panel(tmp_path: Path) -> None:
+    panels = [{"series": {"a": [[0, 9.0, 0.1], [1, end, 0.1]]}} for end in (1.0, 8.0)]
+    title = "A \u2013 tweet, 9 texts, seeds 0, 1, 2; agnews, 10 texts, seeds 0, 1"
+    (tmp_path / "f.json").write_text(json.dumps({"title": title, "panels": panels}), "utf-8")
+    found = faithful.of_curve(faithful.Curve("f", "a", falls=True), folder=tmp_path)
+    said = [(e.dataset, round(e.value), e.n, e.verdict) for e in found]
+    held, few = faithful.HOLDS, faithful.UNTESTED
+    assert said == [("tweet", 8, (3, 3), held), ("agnews", 1, (2, 2), few)]
 
 
 def test_few_lines_under_the_label_of_an_ablation_do_not_replace_the_system() -> None:

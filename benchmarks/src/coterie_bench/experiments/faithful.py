@@ -92,12 +92,13 @@ class Shown:
 class Curve:
     """Lines of a figure: the end of ``first`` less that of ``second``, or less its own beginning.
 
-    With ``falls`` the claim is that it falls.
+    With ``falls`` the claim is that it falls. Without ``panel`` there is a panel for each data set,
+    and all are read.
     """
 
     figure: str
-    panel: int
     first: str
+    panel: int | None = None
     second: str = ""
     falls: bool = False
 
@@ -372,19 +373,18 @@ def by_seed(found: Measured, score: str = "nmi") -> dict[int, float]:
 def of_curve(curve: Curve, margin: float = 0.0, folder: Path = PICTURES) -> Iterator[Effect]:
     """What the ends of lines in a figure say; with one seed there is no deviation, and no test."""
     file = folder / f"{curve.figure}.json"
-    picture = json.loads(file.read_text("utf-8")) if file.exists() else {"panels": []}
-    if len(picture["panels"]) <= curve.panel:
-        return
-    series = picture["panels"][curve.panel]["series"]
-    end = series[curve.first][-1]
-    other = series[curve.second][-1] if curve.second else series[curve.first][0]
-    (name, seeds), *rest = made_on(picture)
-    if rest:  # a panel for each data set
-        name, seeds = made_on(picture)[curve.panel]
-    one, two = (Side(p[1], p[2] if len(p) > 2 else 0.0, seeds) for p in (end, other))
-    sides = (two, one) if curve.falls else (one, two)
-    more: dict[str, Any] = {"measure": curve.figure, "margin": margin}
-    yield effect(name, curve.first, curve.second or "its beginning", sides, **more)
+    picture = json.loads(file.read_text("utf-8")) if file.exists() else None
+    panels, sets = (picture["panels"], made_on(picture)) if picture else ([], [])
+    chosen = range(len(panels)) if curve.panel is None else [curve.panel]
+    for number in (n for n in chosen if n < len(panels)):
+        series = panels[number]["series"]
+        end = series[curve.first][-1]
+        other = series[curve.second][-1] if curve.second else series[curve.first][0]
+        name, seeds = sets[number if len(sets) > 1 else 0]
+        one, two = (Side(p[1], p[2] if len(p) > 2 else 0.0, seeds) for p in (end, other))
+        sides = (two, one) if curve.falls else (one, two)
+        more: dict[str, Any] = {"measure": curve.figure, "margin": margin}
+        yield effect(name, curve.first, curve.second or "its beginning", sides, **more)
 
 
 def made_on(picture: Any) -> list[tuple[str, int]]:

@@ -33,6 +33,7 @@ from coterie_bench.experiments import (
     serve,
     shards,
     static_encoders,
+    trained_encoders,
     tune,
     views,
 )
@@ -62,6 +63,7 @@ TABLES: dict[str, Callable[[list[Row]], str]] = {
     "shards": shards.table,
     "pass": jobs.phases,
     "same-labels": gpu.same,
+    "second-steps": trained_encoders.table,
     "serve": serve.table,
     "speed": gpu.table,
     "speed:whole": gpu.phases,

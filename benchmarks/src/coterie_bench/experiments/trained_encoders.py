@@ -11,7 +11,7 @@ umap-learn is not installed.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,10 +21,11 @@ from coterie._types import Floats
 from coterie.methods.baselines import classical
 from coterie_bench import ROOT
 from coterie_bench.data import Data, load_data
-from coterie_bench.ledger import Ledger, head, key_of
+from coterie_bench.ledger import Ledger, Row, head, key_of
 from coterie_bench.run import Options, make
 from coterie_bench.score import score_fit
 from coterie_bench.suites import SUITES, Entry, Job
+from coterie_bench.tables import about, markdown, measured, order_of
 
 RESULTS = ROOT / "results"
 TRAINED = {
@@ -72,6 +73,20 @@ def run(label: str, data: Data, seed: int, asked: Options, ledger: Ledger) -> No
     for row, model in plan:
         ledger.append({**row, **score_fit(model, own, asked.device)})
         print(row["label"], data.name, seed, flush=True)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """ACC / NMI of every step behind every trained encoder."""
+    labels = [f"{encoder} + {step}" for encoder in TRAINED for step in STEPS]
+    found = {(m.shown, m.dataset): m for m in measured(rows) if m.shown in labels}
+    sets = sorted({name for _, name in found}, key=order_of)
+    body = []
+    for label in labels:
+        cells = [found.get((label, name)) for name in sets]
+        body.append([label, *("" if m is None else f"{m.trained('acc')} / {m.trained('nmi')} "
+                              f"({len(m.rows)})" for m in cells)])  # fmt: skip
+    used = [row for m in found.values() for row in m.rows]
+    return f"{markdown(['', *sets], body)}\nACC / NMI in %, mean ± sample deviation. {about(used)}"
 
 
 def main() -> None:

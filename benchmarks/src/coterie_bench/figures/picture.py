@@ -203,8 +203,9 @@ def draw(picture: Picture) -> Figure:
             axes = figure.add_subplot(down, across, i + 1)
             axes.set_title(panel.title, loc="left")
             DRAW[panel.kind](axes, panel, names)
-        subtitle = textwrap.wrap(picture.subtitle, int(LETTERS * width))
-        figure.suptitle("\n".join([picture.title, *subtitle]), x=0.01, ha="left")
+        head = (picture.title, picture.subtitle)
+        rows = [row for text in head for row in textwrap.wrap(text, int(LETTERS * width))]
+        figure.suptitle("\n".join(rows), x=0.01, ha="left")
         _legend(figure, names, width)
     return figure
 
