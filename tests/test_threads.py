@@ -59,3 +59,20 @@ def test_threads_that_wait_sleep_unless_told(given: str | None, seen: str) -> No
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == seen
+
+
+@pytest.mark.parametrize(("given", "seen"), [({}, 1), ({"OMP_NUM_THREADS": "2"}, 2)])
+def test_threads_are_no_more_than_the_cores_that_a_container_may_use(
+    given: dict[str, str], seen: int
+) -> None:
+    """LOKY_MAX_CPU_COUNT limits what joblib counts, as a quota does."""
+    left = {k: v for k, v in os.environ.items() if "NUM_THREADS" not in k}
+    asked = "import coterie._torch, torch; print(torch.get_num_threads())"
+    said = subprocess.run(
+        [sys.executable, "-c", asked],
+        env={**left, "LOKY_MAX_CPU_COUNT": "1", **given},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert int(said.stdout) == seen

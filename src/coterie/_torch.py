@@ -11,6 +11,8 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import joblib
+
 from coterie.errors import MissingError
 
 __all__ = ["INSTALLED", "F", "Tensor", "need_torch", "nn", "torch"]
@@ -28,6 +30,9 @@ try:
     from torch import Tensor, nn
 
     INSTALLED = True
+    # A container's share of the processor, which OpenMP does not know: it sees the host's cores.
+    if "OMP_NUM_THREADS" not in os.environ and joblib.cpu_count() < torch.get_num_threads():
+        torch.set_num_threads(joblib.cpu_count())
 except ImportError:
     INSTALLED = False
     if not TYPE_CHECKING:
@@ -72,8 +77,7 @@ except ImportError:
                 need_torch(f"what was asked for (torch.{name})")
 
             def get_num_threads(self) -> int:
-                """As many as there are cores, or as OpenMP is told."""
-                cores = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)
-                return int(os.environ.get("OMP_NUM_THREADS") or len(cores))
+                """As many as there are cores for us, or as OpenMP is told."""
+                return int(os.environ.get("OMP_NUM_THREADS") or joblib.cpu_count())
 
         torch = F = nn = Missing()
