@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from coterie.corpus import read_corpus
+from coterie.errors import CoterieError
 from coterie_bench import ROOT
 from coterie_bench.beside import PARTIAL
 from coterie_bench.experiments import lines
@@ -265,6 +266,13 @@ def test_second_steps_go_behind_one_training(
     assert rows[0]["parameters"]["encoder"] == "precomputed" and rows[0]["scores"]["nmi"] > 0.1
     steps.main()
     assert len(file.read_text().splitlines()) == 2  # nothing was run again
+
+
+def test_trainings_share_processes(load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ["--methods", "TSDAE", "--sets", "none", "--seeds", "0-1", "--jobs", "2"]
+    monkeypatch.setattr(sys, "argv", ["trained-encoders", *asked, "--out", str(tmp_path)])
+    with pytest.raises(CoterieError, match="'none'"):  # of a process, heard by this one
+        load("trained_encoders").main()
 
 
 def test_second_steps_have_the_labels_of_the_tables(load) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from coterie.errors import CoterieError
 from coterie_bench.ledger import key_of, read_results
-from coterie_bench.run import Options, Task, _threads_shared, run_suite, run_tasks
+from coterie_bench.run import Options, Task, run_suite, run_tasks, threads_shared
 from coterie_bench.suites import Entry, Suite, plan
 
 SHELL = """
@@ -97,11 +97,11 @@ def test_an_interrupted_command_ends_its_processes(small: Suite, tmp_path: Path)
 def test_processes_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 16)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    with _threads_shared(3):
+    with threads_shared(3):
         assert os.environ["OMP_NUM_THREADS"] == "5"
     assert "OMP_NUM_THREADS" not in os.environ
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # the user's word
-    with _threads_shared(3):
+    with threads_shared(3):
         assert os.environ["OMP_NUM_THREADS"] == "2"
 
 

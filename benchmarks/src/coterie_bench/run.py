@@ -290,7 +290,7 @@ def run_jobs(tasks: Sequence[Task], jobs: int, report: Report) -> None:
     context = multiprocessing.get_context("spawn")
     events: Any = context.Queue()
     broken: Any = context.RawArray("b", sum(len(task.jobs()) for task in tasks))
-    with _threads_shared(jobs):
+    with threads_shared(jobs):
         given = (tasks, events, broken)
         workers = [context.Process(target=_serve, args=given) for _ in range(jobs)]
         for process in workers:
@@ -333,7 +333,7 @@ def _serve(tasks: Sequence[Task], events: Any, broken: Any) -> None:
 
 
 @contextmanager
-def _threads_shared(jobs: int) -> Iterator[None]:
+def threads_shared(jobs: int) -> Iterator[None]:
     """Processes started in the block share the cores, unless the user has said how many."""
     if "OMP_NUM_THREADS" in os.environ:
         yield

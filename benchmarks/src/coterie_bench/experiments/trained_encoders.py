@@ -1,6 +1,6 @@
 """ClusterBERT's Table 3 behind trained encoders: k-means or IDEC, with UMAP and without.
 
-    coterie-bench trained-encoders --data DIR --device cuda     # adds lines to results/
+    coterie-bench trained-encoders --data DIR --device cuda --jobs 8    # adds lines to results/
 
 Each encoder is trained once for a data set and a seed, without its guard; its vectors then go
 through all second steps; two of them share one UMAP. Lines have the form of the suite
@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from coterie._types import Floats
 from coterie.methods.baselines import classical
 from coterie_bench import ROOT
-from coterie_bench.data import Data, load_data
+from coterie_bench.data import load_data
 from coterie_bench.ledger import Ledger, Row, head, key_of
-from coterie_bench.run import Options, make
+from coterie_bench.run import Options, make, threads_shared
 from coterie_bench.score import score_fit
 from coterie_bench.suites import SUITES, Entry, Job
 from coterie_bench.tables import about, markdown, measured, order_of
@@ -57,14 +59,15 @@ def once(reduce: Callable[..., Floats]) -> Callable[..., Floats]:
     return reduced
 
 
-def run(label: str, data: Data, seed: int, asked: Options, ledger: Ledger) -> None:
+def run(label: str, name: str, seed: int, asked: Options, file: Path) -> None:
     """Train one encoder, unless all its lines are there, and add a line for each second step."""
+    data, ledger = load_data(name, asked.data), Ledger(file)
     steps = {n: p for n, p in STEPS.items() if "UMAP" not in n or find_spec("umap")}
     plan = []
     for step, parameters in steps.items():
         entry = Entry(f"{label} + {step}", "kmeans", parameters)
         model = make(entry, data, seed, replace(asked, encoder="precomputed"))
-        row = head(Job(data.name, entry, seed), model, data)
+        row = head(Job(name, entry, seed), model, data)
         if key_of(row) not in ledger.done():
             plan.append((row, model))
     if plan:
@@ -72,7 +75,7 @@ def run(label: str, data: Data, seed: int, asked: Options, ledger: Ledger) -> No
         own = replace(data, texts=trained.vectors_)
     for row, model in plan:
         ledger.append({**row, **score_fit(model, own, asked.device)})
-        print(row["label"], data.name, seed, flush=True)
+        print(row["label"], name, seed, flush=True)
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -89,16 +92,33 @@ def table(rows: Sequence[Row]) -> str:
     return f"{markdown(['', *sets], body)}\nACC / NMI in %, mean ± sample deviation. {about(used)}"
 
 
+def share_umap() -> None:
+    """Two second steps in a row need the same UMAP."""
+    classical.reduce_by_umap = once(classical.reduce_by_umap)
+
+
 def main() -> None:
     options = _options()
-    classical.reduce_by_umap = once(classical.reduce_by_umap)
     asked = Options(data=options.data, encoder=options.encoder, device=options.device)
-    ledger = Ledger(options.out / "second-steps.jsonl")
     first, _, last = options.seeds.partition("-")
-    for name in options.sets.split(","):
-        for label in options.methods.split(","):
-            for seed in range(int(first), int(last or first) + 1):
-                run(label, load_data(name, options.data), seed, asked, ledger)
+    todo = [
+        (label, name, seed, asked, options.out / "second-steps.jsonl")
+        for seed in range(int(first), int(last or first) + 1)
+        for name in options.sets.split(",")
+        for label in options.methods.split(",")
+    ]
+    if options.jobs == 1:
+        share_umap()
+        for one in todo:
+            run(*one)
+        return
+    # Processes are started anew, not forked: a GPU does not survive a fork.
+    with (
+        threads_shared(options.jobs),
+        ProcessPoolExecutor(options.jobs, get_context("spawn"), share_umap) as pool,
+    ):
+        for done in [pool.submit(run, *one) for one in todo]:
+            done.result()
 
 
 def _options() -> argparse.Namespace:
@@ -109,6 +129,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seeds", default="0-2")
     parser.add_argument("--encoder")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     for name in options.methods.split(","):
