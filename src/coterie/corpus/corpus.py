@@ -411,19 +411,34 @@ def build(
 def mask_table(
     table: pa.Table, text_column: str, id_column: str | None, masker: Masker
 ) -> pa.Table:
-    """The table without personal data in its columns of texts, but for the ids of the rows."""
-    for place, name in enumerate(table.column_names):
-        if name == id_column:
+    """The table without personal data in its texts, nested ones, too, but for the rows' ids."""
+    for place, kind in enumerate(table.schema):
+        if kind.name == id_column or pa.types.is_temporal(kind.type):
             continue
-        change = masker.text if name == text_column else masker.cell
+        change = masker.text if kind.name == text_column else masker.cell
         values = cell_values(table.column(place))
-        new = [change(value) if isinstance(value, str) else value for value in values]
+        new = [_mask(value, change) for value in values]
         if new != values:
-            table = table.set_column(place, name, pa.array(new, pa.string()))
+            column = as_array(new)
+            table = table.set_column(place, kind.with_type(column.type), column)
     return table
 
 
 def clean_values(values: Sequence[Any]) -> CleanTexts:
+def _mask(value: Any, change: Callable[[str], str]) -> Any:
+    """A cell with all texts in it changed; bytes are a text, too, if something in it changes."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, bytes):
+        text = value_to_text(value)
+        return value if (new := change(text)) == text else new.encode()
+    if isinstance(value, dict):
+        return {key: _mask(inner, change) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):  # a map is a list of pairs
+        return type(value)(_mask(inner, change) for inner in value)
+    return value
+
+
     """Cleaned texts of the cells of a column; the empty text where there is no word."""
     texts = (clean_text(value_to_text(value)) for value in values)
     return CleanTexts(text if has_words(text) else "" for text in texts)
