@@ -535,13 +535,16 @@ def as_table(data: Any) -> pa.Table | None:
     one behind the other, with their names in a new column.
     """
     if isinstance(data, (pa.Table, pa.RecordBatch)):
-        return data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
+        table = data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
+        return table.rename_columns(unique_names(table.column_names))
     if hasattr(data, "column_names") and (hasattr(data, "features") or isinstance(data, dict)):
         return _of_dataset(data)
     if hasattr(data, "__arrow_c_stream__") and (
         hasattr(data, "columns") or hasattr(data, "schema")
     ):
         try:
+        if not getattr(getattr(data, "columns", None), "is_unique", True):  # of pandas
+            data = data.set_axis(unique_names([str(name) for name in data.columns]), axis=1)
             return pa.table(data)
         except (pa.ArrowException, TypeError, OverflowError, UnicodeError) as error:
             if not hasattr(data, "columns"):
