@@ -118,7 +118,7 @@ def value_to_text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", errors="replace")
     if isinstance(value, (dict, list)):
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return json.dumps(value, ensure_ascii=False, default=value_to_text)
     text = str(value)
     return "" if text in {"<NA>", "NaT"} else text  # what pandas calls missing
 
@@ -212,10 +212,11 @@ def _cell(scalar: pa.Scalar) -> Any:
     try:
         return scalar.as_py()
     except (ValueError, OverflowError, pa.ArrowException):
-        try:
-            return scalar.cast(pa.string()).as_py()
-        except pa.ArrowException:  # nested
-            return str(scalar)
+        if isinstance(scalar, pa.StructScalar):
+            return {name: _cell(inner) for name, inner in scalar.items()}
+        if isinstance(scalar, pa.ListScalar):
+            return [_cell(inner) for inner in scalar.values]
+        return scalar.cast(pa.string()).as_py()
 
 
 @dataclass(frozen=True)
@@ -424,7 +425,6 @@ def mask_table(
     return table
 
 
-def clean_values(values: Sequence[Any]) -> CleanTexts:
 def _mask(value: Any, change: Callable[[str], str]) -> Any:
     """A cell with all texts in it changed; bytes are a text, too, if something in it changes."""
     if isinstance(value, str):
@@ -439,6 +439,7 @@ def _mask(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
+def clean_values(values: Sequence[Any]) -> CleanTexts:
     """Cleaned texts of the cells of a column; the empty text where there is no word."""
     texts = (clean_text(value_to_text(value)) for value in values)
     return CleanTexts(text if has_words(text) else "" for text in texts)
@@ -542,10 +543,10 @@ def as_table(data: Any) -> pa.Table | None:
     if hasattr(data, "__arrow_c_stream__") and (
         hasattr(data, "columns") or hasattr(data, "schema")
     ):
-        try:
         if not getattr(getattr(data, "columns", None), "is_unique", True):  # of pandas
             data = data.set_axis(unique_names([str(name) for name in data.columns]), axis=1)
-            return pa.table(data)
+        try:
+            return as_table(pa.table(data))
         except (pa.ArrowException, TypeError, OverflowError, UnicodeError) as error:
             if not hasattr(data, "columns"):
                 raise DataError(
