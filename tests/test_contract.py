@@ -424,7 +424,7 @@ def test_survives_pickle_and_clone(one_of_each: str, fitted, topics) -> None:
         (
             ["a cat", "a cat", "the dog", "a  cat"],
             DataError,
-            ("ask for at most", "`n_clusters=3`", "2 different texts"),
+            ("ask for at most", "`n_clusters=3`", "2 different texts", "as the encoder reads"),
         ),
     ],
 )

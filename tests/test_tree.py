@@ -167,8 +167,9 @@ def test_a_saved_tree_is_the_same() -> None:
 def test_a_cut_that_is_none_is_refused_with_what_is_possible(said: object) -> None:
     levels = {"medium": 2, "fine": 5}
     tree = Tree((0, 1, 2, 3, 4), ((5, 0, 1), (6, 2, 3), (7, 5, 6), (8, 7, 4)), levels, 2)
-    with raises(UsageError, "clusters", repr(said), "2 to 5", "medium (2)", "fine (5)"):
+    with raises(UsageError, "clusters", repr(said), "2 to 5", "medium (2)", "fine (5)") as caught:
         tree.number(said)
+    assert "`" not in str(caught.value)  # predict calls it `level`
 
 
 def test_a_run_without_a_tree_says_what_to_do() -> None:

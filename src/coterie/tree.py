@@ -99,7 +99,7 @@ class Tree:
         if n is None or not 2 <= n <= self.finest:
             named = ", ".join(f"{name} ({count})" for name, count in self.levels.items())
             raise UsageError(
-                f"`clusters={said!r}`: a cut of this run has {min(2, self.finest)} to "
+                f"{said!r:.80} is no cut of this run, which has {min(2, self.finest)} to "
                 f"{self.finest} clusters; give a number, or a level: {named}.",
                 code="cut.number",
             )

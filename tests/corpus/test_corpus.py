@@ -133,6 +133,15 @@ def test_tables_of_all_kinds_give_their_text_column(make) -> None:
         texts_from(make(text=TEXTS, n=[1, 2, 3]), "txt")
 
 
+def test_columns_of_one_name_all_stay() -> None:
+    names, cells = ["text", "a", "a", "a_2"], [TEXTS, [1, 2, 3], [4, 5, 6], [7, 8, 9]]
+    wanted = {"text": TEXTS, "a": [1, 2, 3], "a_3": [4, 5, 6], "a_2": [7, 8, 9]}
+    arrow = pa.Table.from_arrays([pa.array(column) for column in cells], names)
+    twice = pandas.DataFrame(dict(enumerate(cells))).set_axis(names, axis=1)
+    for table in (arrow, twice):
+        assert make_corpus(table).table.to_pydict() == wanted
+
+
 @pytest.mark.parametrize("make", [dicts, frame])
 def test_columns_of_mixed_values_are_texts(make) -> None:
     corpus = make_corpus(make(text=["one fish", 2, None], key=[1, "x", [2]]))

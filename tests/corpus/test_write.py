@@ -142,6 +142,13 @@ def test_cells_for_spreadsheets_are_guarded_and_numbers_left_alone() -> None:
         assert spreadsheet_text(text) == text
 
 
+def test_json_lines_have_texts_for_bytes_and_null_for_nan(tmp_path: Path) -> None:
+    table = pa.table({"raw": [b"abc"], "pair": [{"x": b"abc"}], "n": [float("nan")]})
+    write_rows(tmp_path / "a.jsonl", table, {})
+    wanted = '{"raw": "abc", "pair": {"x": "abc"}, "n": null}\n'
+    assert (tmp_path / "a.jsonl").read_text("utf-8") == wanted
+
+
 def part(first: int, n: int = 3) -> tuple[pa.Table, dict[str, list]]:
     numbers = range(first, first + n)
     table = pa.table({"text": [f'say "{i}",\nplease' for i in numbers], "n": list(numbers)})
@@ -167,6 +174,15 @@ def test_parts_make_the_table_that_is_written_at_once(tmp_path: Path, suffix: st
     else:
         assert path.read_bytes() == other.read_bytes()
     assert [p.name for p in tmp_path.iterdir()].count(partial_path(path).name) == 0
+
+
+def test_dates_beyond_those_of_python_are_written_in_parts(tmp_path: Path) -> None:
+    day = pa.array([10**7], pa.date32())
+    table = pa.table({"day": day, "days": pa.array([[10**7]], pa.list_(pa.date32()))})
+    with GrowingTable(tmp_path / "a.csv", settings) as growing:
+        growing.write(table, {})
+    wanted = 'day,days\n29349-01-26,"[""29349-01-26""]"\n'
+    assert (tmp_path / "a.csv").read_text("utf-8") == wanted
 
 
 def settings() -> dict[str, object]:

@@ -174,7 +174,7 @@ def test_a_name_that_is_given_makes_others_give_way(run: Path) -> None:
 def test_a_cut_that_is_none_changes_nothing(said: str, run: Path) -> None:
     before = content(run)
     shown = call("cut", run, said, code=2)
-    assert says(shown.output, f"clusters {said}", "2 to", "broad (", "fine (")
+    assert says(shown.output, said, "is no cut", "2 to", "broad (", "fine (")
     assert content(run) == before
 
 

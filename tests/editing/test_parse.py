@@ -77,6 +77,7 @@ def test_a_mapping_is_read_entry_by_entry(tmp_path) -> None:
         ("- merge: [1, 2.5]", "whole numbers from 0"),
         ("- merge: [1, 2]\n  nmae: X", "is not known here"),
         ("- split: {cluster: 4, into: 1}", "2 or more"),
+        ("- split: {cluster: 4, into: 0}", "2 or more"),
         ("- split: {into: 2}", "whole numbers from 0"),
         ("- split: {cluster: 4, names: [A]}", "2 or more"),
         ("- split: {cluster: 4, names: 3}", ("a list of so many", "2")),

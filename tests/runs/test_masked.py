@@ -157,6 +157,33 @@ def test_predict_masks_when_asked_and_to_all_outputs(
         assert table["contact"].to_pylist() == ["[email]"] * 5
 
 
+def test_bytes_and_what_is_nested_are_masked(tmp_path: Path) -> None:
+    texts = [f"{('refund', 'parcel')[i % 2]} {i}: {SECRETS[0]}" for i in range(12)]
+    columns = {
+        "text": [text.encode() for text in texts],
+        "list": [["to", SECRETS[0]]] * 12,
+        "pairs": [{"to": {"phone": SECRETS[3]}, "n": 1}] * 12,
+        "raw": [SECRETS[3].encode()] * 12,
+        "other": [b"\xff\x00"] * 12,
+    }
+    done = cluster(pyarrow.table(columns), 2, method="kmeans", encoder="tfidf", mask=True)
+    check_clean(done.folder)
+    assert done.manifest["data"]["masked"]["found"] == {"email": 24, "phone": 24}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "new.parquet")
+    run("predict", done.folder, tmp_path / "new.parquet", "--out", tmp_path / "out.parquet")
+    row = pyarrow.parquet.read_table(tmp_path / "out.parquet").to_pylist()[0]
+    assert row["list"] == ["to", "[email]"] and row["pairs"] == {"to": {"phone": "[phone]"}, "n": 1}
+    assert row["raw"] == b"[phone]" and row["other"] == b"\xff\x00"
+
+
+def test_nested_json_stays_nested_where_it_is_masked(file: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.jsonl"
+    new.write_text('{"text": "a refund", "by": {"mail": "anna.berg@example.org"}}\n', "utf-8")
+    out = make(file, tmp_path / "run")
+    run("predict", out, new, "--mask", "--out", tmp_path / "out.jsonl")
+    assert json.loads((tmp_path / "out.jsonl").read_text("utf-8"))["by"] == {"mail": "[email]"}
+
+
 def test_resume_refuses_rows_that_were_not_masked(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -578,6 +578,7 @@ def test_cuts_of_a_merge_tree(start: Callable[..., Any], grown: Path, tmp_path: 
     for clusters, code in bad.items():
         answer = client.post("/cut", {"clusters": clusters})
         assert (answer.status, answer.code) == (422, code)
+    assert client.post("/cut", {}).code == "serve.missing_key"
     answer = client.post("/predict", {"text": "refund", "level": "finest"})
     assert (answer.status, answer.code) == (422, "cut.number")
     assert client.post("/edits", {"undo": True}).status == 200

@@ -342,7 +342,8 @@ class Fitting:
         if distinct < k:
             raise DataError(
                 f"`n_clusters={k!r}` is more than the {counted(distinct, 'different text')} in "
-                f"{counted(rows, 'sample')}; ask for at most {counted(distinct, 'cluster')}."
+                f"{counted(rows, 'sample')}, as the encoder reads them; ask for at most "
+                f"{counted(distinct, 'cluster')}."
             )
 
     def _context(self) -> TrainingContext:

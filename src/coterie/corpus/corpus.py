@@ -118,7 +118,7 @@ def value_to_text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", errors="replace")
     if isinstance(value, (dict, list)):
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return json.dumps(value, ensure_ascii=False, default=value_to_text)
     text = str(value)
     return "" if text in {"<NA>", "NaT"} else text  # what pandas calls missing
 
@@ -212,10 +212,11 @@ def _cell(scalar: pa.Scalar) -> Any:
     try:
         return scalar.as_py()
     except (ValueError, OverflowError, pa.ArrowException):
-        try:
-            return scalar.cast(pa.string()).as_py()
-        except pa.ArrowException:  # nested
-            return str(scalar)
+        if isinstance(scalar, pa.StructScalar):
+            return {name: _cell(inner) for name, inner in scalar.items()}
+        if isinstance(scalar, pa.ListScalar):
+            return [_cell(inner) for inner in scalar.values]
+        return scalar.cast(pa.string()).as_py()
 
 
 @dataclass(frozen=True)
@@ -411,16 +412,31 @@ def build(
 def mask_table(
     table: pa.Table, text_column: str, id_column: str | None, masker: Masker
 ) -> pa.Table:
-    """The table without personal data in its columns of texts, but for the ids of the rows."""
-    for place, name in enumerate(table.column_names):
-        if name == id_column:
+    """The table without personal data in its texts, nested ones, too, but for the rows' ids."""
+    for place, kind in enumerate(table.schema):
+        if kind.name == id_column or pa.types.is_temporal(kind.type):
             continue
-        change = masker.text if name == text_column else masker.cell
+        change = masker.text if kind.name == text_column else masker.cell
         values = cell_values(table.column(place))
-        new = [change(value) if isinstance(value, str) else value for value in values]
+        new = [_mask(value, change) for value in values]
         if new != values:
-            table = table.set_column(place, name, pa.array(new, pa.string()))
+            column = as_array(new)
+            table = table.set_column(place, kind.with_type(column.type), column)
     return table
+
+
+def _mask(value: Any, change: Callable[[str], str]) -> Any:
+    """A cell with all texts in it changed; bytes are a text, too, if something in it changes."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, bytes):
+        text = value_to_text(value)
+        return value if (new := change(text)) == text else new.encode()
+    if isinstance(value, dict):
+        return {key: _mask(inner, change) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):  # a map is a list of pairs
+        return type(value)(_mask(inner, change) for inner in value)
+    return value
 
 
 def clean_values(values: Sequence[Any]) -> CleanTexts:
@@ -520,14 +536,17 @@ def as_table(data: Any) -> pa.Table | None:
     one behind the other, with their names in a new column.
     """
     if isinstance(data, (pa.Table, pa.RecordBatch)):
-        return data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
+        table = data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
+        return table.rename_columns(unique_names(table.column_names))
     if hasattr(data, "column_names") and (hasattr(data, "features") or isinstance(data, dict)):
         return _of_dataset(data)
     if hasattr(data, "__arrow_c_stream__") and (
         hasattr(data, "columns") or hasattr(data, "schema")
     ):
+        if not getattr(getattr(data, "columns", None), "is_unique", True):  # of pandas
+            data = data.set_axis(unique_names([str(name) for name in data.columns]), axis=1)
         try:
-            return pa.table(data)
+            return as_table(pa.table(data))
         except (pa.ArrowException, TypeError, OverflowError, UnicodeError) as error:
             if not hasattr(data, "columns"):
                 raise DataError(

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.json
 
-from coterie.corpus.corpus import SURROGATE, unique_names
+from coterie.corpus.corpus import SURROGATE, unique_names, value_to_text
 from coterie.corpus.source import Source, whole_lines
 from coterie.errors import DataError
 
@@ -132,8 +132,8 @@ def try_json(text: str) -> Any:
 
 def to_json(value: object) -> str:
     """JSON that can be written as UTF-8; halves of characters are escaped."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return json.dumps(value, default=str) if SURROGATE.search(text) else text
+    text = json.dumps(value, ensure_ascii=False, default=value_to_text)
+    return json.dumps(value, default=value_to_text) if SURROGATE.search(text) else text
 
 
 def _kind(value: object) -> str:

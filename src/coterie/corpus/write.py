@@ -113,8 +113,9 @@ def write_stream(
     if format == "jsonl":  # Parquet adds entries of its own to those of a field
         raw = [(field.metadata or {}).items() >= RAW.items() for field in whole.schema]
         for row in table_rows(whole):
-            cells = (_value(c) if is_raw else c for c, is_raw in zip(row, raw, strict=True))
-            file.write(to_json(dict(zip(names, cells, strict=True))) + "\n")
+            pairs = zip(row, raw, strict=True)
+            cells = [_value(c) if is_raw else None if c != c else c for c, is_raw in pairs]
+            file.write(to_json(dict(zip(names, cells, strict=True))) + "\n")  # JSON has no NaN
         return
     rows = ([value_to_text(value) for value in row] for row in table_rows(whole))
     write_csv(file, chain([names] if header else [], rows), "\t" if format == "tsv" else ",")
@@ -413,8 +414,7 @@ class GrowingTable:
             return
         if not self._begun:
             self._begin({**self._made_from(), "columns": table.column_names})
-        columns = [table.column(i).to_pylist() for i in range(table.num_columns)]
-        lines = json.dumps(list(zip(*columns, strict=True)), default=str)[1:-1]
+        lines = json.dumps(list(table_rows(table)), default=str)[1:-1]
         self._read.update(lines.encode("ascii") + b", ")
 
     def _begin(self, now: dict[str, Any]) -> None:

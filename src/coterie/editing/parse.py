@@ -179,7 +179,7 @@ def _make(kind: str, where: str, told: Mapping[str, Any]) -> Edit:
             raise ValueError("Name the rows.")
         return Edit(kind, where, _numbers([told.get("to")]), rows=tuple(rows))
     if kind == "split":
-        (into,) = _numbers([told.get("into") or 2])
+        (into,) = _numbers([told.get("into", 2)])
         parts = told.get("names") or ()
         if into < 2 or not isinstance(parts, (list, tuple)) or len(parts) not in (0, into):
             raise ValueError(f"'into' is 2 or more, and 'names' a list of so many; got {into}.")

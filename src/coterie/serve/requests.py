@@ -116,6 +116,8 @@ def refusal(error: RequestValidationError) -> ServeError:
     if field == "q":
         said = f"q should be a text of 1 to {QUERY:,} characters."
         return ServeError(422, "bad_query", said)
+    if found[0]["type"] == "missing":
+        return ServeError(422, "missing_key", f"{field} is missing; /openapi.json has an example.")
     name = ".".join([field, *(str(part) for part in inner if isinstance(part, int))])
     wanted = [one["msg"].partition(" should ")[2] for one in found if one["loc"][1] == field]
     said = f"{name} should {' or '.join(wanted[:3])}"
