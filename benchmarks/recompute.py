@@ -6,8 +6,8 @@
 
 Nothing of coterie_bench is imported: which lines belong to a number is decided here anew, from
 the labels, and tests are those of scipy. Pages: the table of the README, the tables of methods,
-the gains on benchmarks.md, and the claims on faithful.md with interval, n, p and Holm's p. The
-exit code is 1 where a number differs by more than its last digit.
+that of the main systems and the gains on benchmarks.md, and the claims on faithful.md with
+interval, n, p and Holm's p. The exit code is 1 where a number differs by more than its last digit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OTHER_FILES = {
 }  # fmt: skip
 WHOLE = {"SCCL": "SCCL, default", "AECL": "AECL, default", "DECCRL": "DECCRL, default",
          "ClusterBERT": "ClusterBERT, fast preset"}  # fmt: skip
-README = {
+MAIN = {
     "SCCL, 1,000 steps": "SCCL, default",
     "SCCL, released settings": "SCCL, official-code preset",
     "AECL": "AECL, default",
@@ -101,14 +101,14 @@ def cells(table: str) -> list[list[str]]:
 SCORE = re.compile(r"([\d.]+)(?: ± ([\d.]+))? / ([\d.]+)(?: ± ([\d.]+))? \((\d+)(?:, (\d+)‡)?\)")
 
 
-def of_scores(page: str, text: str, lines: Lines, names: dict[str, str]):
+def of_scores(page: str, text: str, lines: Lines):
     """Means, deviations, seeds and returned starts of a table: sets by labels."""
-    for table in marked(text, "short" if page == "README.md" else "measured"):
+    for table in [*marked(text, "systems"), *marked(text, "measured")]:
         header, *body = cells(table) or [[]]  # a method without lines has no table
         for row in body:
             for label, shown in zip(header[1:], row[1:], strict=False):
                 found = SCORE.fullmatch(shown.replace("**", ""))
-                rows = lines.find(names.get(label, label), row[0]) if found else []
+                rows = lines.find(MAIN.get(label, label), row[0]) if found else []
                 if not rows:
                     continue
                 acc, nmi = ends(rows, "acc"), ends(rows, "nmi")
@@ -121,6 +121,19 @@ def of_scores(page: str, text: str, lines: Lines, names: dict[str, str]):
                 for what, printed, value in zip(names_of, found.groups(), values, strict=True):
                     if printed is not None:
                         yield f"{page}: {row[0]}, {label}, {what}", printed, value
+
+
+def of_means(page: str, text: str, lines: Lines):
+    """Means of NMI in the table of the README: sets by labels."""
+    for table in marked(text, "short"):
+        header, *body = cells(table)
+        for row in body:
+            for label, shown in zip(header[1:], row[1:], strict=True):
+                found = re.fullmatch(r"([\d.]+)‡?", shown.replace("**", ""))
+                rows = lines.find(MAIN.get(label, label), row[0]) if found else []
+                if rows:
+                    yield (f"{page}: {row[0]}, {label}, NMI", found[1],
+                           statistics.fmean(ends(rows, "nmi")))  # fmt: skip
 
 
 def of_gains(page: str, text: str, lines: Lines):
@@ -313,7 +326,8 @@ def numbers(root: Path = ROOT, pages: Path | None = None):
     papers = tomllib.loads(data.read_text("utf-8"))["papers"]
     for file in [pages / "README.md", *sorted((pages / "results" / "pages").glob("*.md"))]:
         text, page = file.read_text("utf-8"), file.name
-        yield from of_scores(page, text, lines, README)
+        yield from of_scores(page, text, lines)
+        yield from of_means(page, text, lines)
         yield from of_gains(page, text, lines)
         if "<!-- claims:" in text:
             yield from of_claims(page, text, lines, papers)

@@ -148,10 +148,12 @@ def test_a_run_predicts_and_is_served_without_torch(folder: Path, run: Run) -> N
         assert what in line and line.endswith("pip install torch")
 
 
-def test_the_readme_lists_what_is_needed_without_torch() -> None:
+def test_the_manual_lists_what_is_needed_without_torch() -> None:
     project = tomllib.loads((HOME / "pyproject.toml").read_text("utf-8"))["project"]
-    needed = {re.match(r"[\w-]+", line)[0] for line in project["dependencies"]}
-    said = (HOME / "README.md").read_text("utf-8").partition("**Without torch**")[2]
+    asked = [*project["dependencies"], *project["optional-dependencies"]["serve"]]
+    needed = {re.match(r"[\w-]+", line)[0] for line in asked}
+    page = HOME / "docs" / "howto" / "serve.md"
+    said = page.read_text("utf-8").partition("## Without torch")[2]
     lines = said.split("```")[1].replace("pip install", "").replace("--no-deps", "")
     listed = {re.match(r"[\w-]+", name)[0] for name in lines.split()}
     assert listed - {"coterie"} == needed - {"torch"}

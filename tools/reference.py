@@ -65,13 +65,13 @@ def _command(command: Any, path: str, depth: int) -> Iterator[str]:
     shown = [p for p in command.params if not getattr(p, "hidden", False) and p.name != "help"]
     arguments = [p for p in shown if p.param_type_name == "argument"]
     options = [p for p in shown if p.param_type_name == "option"]
-    usage = [path, *(p.name.upper() if p.required else f"[{p.name.upper()}]" for p in arguments)]
+    usage = [path, *(_argument(p) if p.required else f"[{_argument(p)}]" for p in arguments)]
     usage += ["[OPTIONS]"] * bool(options) + ["COMMAND ..."] * bool(inner)
     yield f"```text\n{' '.join(usage)}\n```\n"
     if shown:
         yield "| argument or option | meaning | default |\n|---|---|---|"
     for p in arguments:
-        yield f"| `{p.name.upper()}` | {_cell(p.help)} | {_default(p)} |"
+        yield f"| `{_argument(p)}` | {_cell(p.help)} | {_default(p)} |"
     for p in options:
         names = ", ".join(f"`{name}`" for name in [*p.opts, *p.secondary_opts])
         yield f"| {names} | {_cell(p.help)} | {_default(p)} |"
@@ -92,6 +92,11 @@ def _help(text: str) -> Iterator[str]:
     yield prose.strip() + "\n"
     if examples.strip():
         yield f"```text\n{inspect.cleandoc(examples.strip(chr(10)))}\n```\n"
+
+
+def _argument(parameter: Any) -> str:
+    """What the help calls an argument."""
+    return str(parameter.metavar or parameter.name.upper()).strip("{}")
 
 
 def _default(parameter: Any) -> str:

@@ -55,7 +55,7 @@ def compare(  # noqa: C901 - one branch for each option
     With --clusters it prints how two clusters of one run differ: words with the texts that hold
     them, values of columns and periods, typical texts of each, and texts between the two. A
     difference "could be chance" if its 99% interval holds 0. If the run found its number of
-    clusters itself, they may be clusters that another cut shows.
+    clusters itself, you may name clusters that another cut shows.
 
     Examples:
 
@@ -169,9 +169,9 @@ def stability(
 ) -> None:
     """Measure how stable the clusters of a run are.
 
-    Fits the method again with other seeds and on halves of the texts, and compares the clusters. A
-    cluster that has no match would not survive. Texts are also reworded a little: how many keep
-    their cluster? A method that trains is trained again each time.
+    Fits the method again with other seeds and on halves of the texts, and looks for each cluster
+    among the new ones. Also changes the wording of texts a little, and counts how many keep their
+    cluster. A method that trains is trained again each time.
 
     Writes stability.json, and a part of report.html.
 
@@ -258,7 +258,7 @@ def evaluate(
     labels: str | None = option(None, "Column with the true labels. Required.", "--labels -l"),
     labels_column: str | None = option(None, "", hidden=True),
     cluster_column: str | None = option(
-        None, "Column with the clusters. Default: cluster.", "--cluster-column -c"
+        None, "Column with the clusters. Default: that of the latest run.", "--cluster-column -c"
     ),
     ignore: list[str] | None = option(
         None, "Leave out rows with this true label; may be repeated."

@@ -104,10 +104,10 @@ def cluster(
     """Cluster the texts of a file.
 
     Writes a folder with assignments.csv (your columns, plus cluster, name, confidence, ...),
-    clusters.json, report.html, model/ and manifest.json. If you give no number of clusters, one is
-    suggested, and there are three levels of them, broad, medium and fine: the page has a slider,
-    and coterie cut shows another number. "sample" instead of a file means the 997 support messages
-    that come with coterie.
+    clusters.json, report.html, model/ and manifest.json. If you give no number of clusters, coterie
+    suggests one, and makes three levels, broad, medium and fine: move the slider of the page, or
+    use coterie cut, to see another number. "sample" instead of a file means the 997 support
+    messages that come with coterie.
 
     Examples:
 

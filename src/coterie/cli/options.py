@@ -39,6 +39,7 @@ RUN = typer.Argument(..., metavar="RUN", help="Folder of a finished run.")
 RUN_OR_MODEL = typer.Argument(..., metavar="RUN", help="Folder of a run, or of a saved model.")
 FILE = typer.Argument(
     ...,
+    metavar="FILE",
     help="CSV, TSV, JSONL, Parquet, Arrow, Excel, SQLite or plain text file; a folder or a "
     "pattern of them; - for standard input.",
 )

@@ -28,6 +28,7 @@ def predict(
     folder: Path = options.RUN_OR_MODEL,
     file: str = typer.Argument(
         ...,
+        metavar="FILE",
         help="CSV, TSV, JSONL, Parquet, Arrow, Excel, SQLite or plain text file; - for standard "
         "input; a folder or a pattern of Parquet files.",
     ),
@@ -84,17 +85,17 @@ def predict(
     Adds cluster, name, confidence, runner_up, margin, outlier, outlier_score and the levels of the
     run to every row. If the run had --max-outliers, outliers get cluster -1, "none of these".
 
-    Rows are processed in chunks, in bounded memory. The output is NAME.partial.SUFFIX until it is
-    complete.
+    It reads and writes in chunks, so memory does not grow with the file. The output is called
+    NAME.partial.SUFFIX until it is complete.
 
-    A folder of Parquet files gives a folder of as many. With --engine ray they are distributed over
-    the machines of a Ray cluster; files of a worker that dies are labelled again.
+    From a folder of Parquet files it writes a folder with as many files. --engine ray distributes
+    them over the machines of a Ray cluster; if a worker dies, another one labels its file.
 
-    If the run was made with --mask, personal data in the new rows is masked, too, in all columns
-    but that of --id-column. --no-mask writes them as they are.
+    If the run was made with --mask, predict masks personal data in the new rows, too, in all
+    columns but that of --id-column. --no-mask writes the rows as they are.
 
     --drift compares the texts with those of the run. With --fail-above 10% the exit code is 4 if
-    more than 10% of them fit nowhere; the output is written all the same.
+    more than 10% of the texts fit no cluster; the output is written all the same.
 
     Examples:
 
@@ -151,7 +152,10 @@ def _fail_above(drift: Drift | None, limit: float | None) -> None:
 def update(
     run: Path = options.RUN,
     file: str | None = typer.Argument(
-        None, help="New rows: CSV, TSV, JSONL, Parquet or plain text file; - for standard input."
+        None,
+        metavar="FILE",
+        help="New rows: CSV, TSV, JSONL, Parquet, Arrow, Excel, SQLite or plain text file; - for "
+        "standard input; a folder of Parquet files, if the table of the run is one.",
     ),
     text_column: str | None = option(
         None, "Column of FILE with the texts. Default: called as in the run.", "--text-column -t"
@@ -179,22 +183,22 @@ def update(
 ) -> None:
     """Add new rows to a run; all old rows stay where they are.
 
-    A new row joins the cluster it fits. Where five different texts or more fit nowhere and lie
-    together, they are a new cluster with a number that was never used. Old rows keep cluster,
-    number and name, and the lines of assignments.csv stay as they are, byte for byte. Merges,
-    splits, names and locks stay as well. changes.html shows what changed.
+    A new row joins the cluster that it fits. Five or more different texts that fit no cluster and
+    are similar become a new cluster, with a number that was never used; where clusters are small,
+    fewer texts are enough. Old rows keep cluster, number and name, and their lines in
+    assignments.csv stay byte for byte. Merges, splits, names and locks stay, too. changes.html
+    shows what changed.
 
-    With --fail-above 10% the exit code is 4 if more than 10% of the new texts fit nowhere; the rows
-    are added all the same, unless with --dry-run.
+    With --fail-above 10% the exit code is 4 if more than 10% of the new texts fit no cluster; the
+    rows are added all the same, unless you give --dry-run.
 
     --refit clusters old and new rows anew with the settings of the run. It shows which old rows
     would move, and asks before it writes.
 
-    If it is stopped, the run is as it was: repeat the command. A file that was added is not added
-    twice.
+    If you stop it, the run is as it was: repeat the command. It does not add a file twice.
 
-    Of a run whose table is a folder of Parquet files, new files are labelled one by one, with
-    --engine ray on a cluster. New clusters are then searched in a sample.
+    If the table of the run is a folder of Parquet files, update labels new files one by one, with
+    --engine ray on a cluster, and looks for new clusters in a sample.
 
     Examples:
 
@@ -324,10 +328,10 @@ def cut(
 ) -> None:
     """Show more or fewer clusters of a run.
 
-    A run that was given no number of clusters has made one fine clustering and a tree over it,
-    which merges two clusters at a time. This shows the clusters at another moment of that: table,
-    page and model change together. A cluster that is neither split nor merged keeps its number, its
-    name and what you have edited.
+    If you gave no number of clusters, the run has one fine clustering and a tree over it, which
+    merges two clusters at a time. cut shows another number of clusters from this tree: table, page
+    and model change together. A cluster that is neither split nor merged keeps its number, its name
+    and your edits.
 
     Examples:
 
@@ -363,7 +367,7 @@ def report(
 ) -> None:
     """Write the page of a run again, or a figure of it.
 
-    For instance report.html with a newer version, or the map as PDF, SVG or PNG.
+    Use it to make report.html by a newer version of coterie, or to draw the map as PDF, SVG or PNG.
 
     Examples:
 

@@ -63,15 +63,15 @@ def serve(
     /search?q=..., /similar/ID and / (the page) read the run. POST /edits takes the edits of
     coterie edit, POST /update new rows. /openapi.json describes all of it, with examples.
 
-    A run that changes on disk is taken in without losing a request. With several runs, paths begin
-    with /runs/NAME.
+    If a run changes on disk, the service reads it again and loses no request. With several runs,
+    paths begin with /runs/NAME.
 
     It listens on this machine alone. With --host for others, set COTERIE_READ_TOKEN and
-    COTERIE_EDIT_TOKEN: clients send one of them as "Authorization: Bearer TOKEN". Without an
-    edit token nobody can edit. Put a proxy with HTTPS before it.
+    COTERIE_EDIT_TOKEN: clients send one of them as "Authorization: Bearer TOKEN". With a
+    read token alone nobody can edit. Put a proxy with HTTPS before it.
 
-    Ctrl-C ends it after the requests that have begun. Texts are never logged; --verbose before
-    the verb logs each request.
+    Ctrl-C ends it after the requests that have begun. Texts are never logged; coterie --verbose
+    serve logs each request.
 
     With --mcp an assistant on this machine starts it and asks for themes, examples, search,
     predictions and comparisons; with --mcp-http the service has them at /mcp. Assistants only

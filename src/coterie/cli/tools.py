@@ -18,7 +18,7 @@ SPEED_TEXTS = 256  # of the bundled messages
 
 
 def methods(
-    name: str | None = typer.Argument(None, help="Show one method in full."),
+    name: str | None = typer.Argument(None, metavar="NAME", help="Show one method in full."),
     as_json: bool = options.AS_JSON,
 ) -> None:
     """List the methods, or show one with its parameters and presets.
@@ -101,7 +101,7 @@ def encoders(
 
 
 def cache(
-    action: str = typer.Argument("size", help="path, size or clear."),
+    action: str = typer.Argument("size", metavar="ACTION", help="path, size or clear."),
     as_json: bool = options.AS_JSON,
 ) -> None:
     """Show or clear the cache of embeddings.

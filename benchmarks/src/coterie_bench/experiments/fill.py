@@ -80,6 +80,7 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "found": lambda rows, words: pages.found_part(rows),
     "gains": lambda rows, words: pages.gains_part(rows),
     "short": lambda rows, words: pages.short_part(rows),
+    "systems": lambda rows, words: pages.systems_part(rows),
     "views": lambda rows, words: views.made(RESULTS),
     "figure": lambda rows, words: figures_page.block(words[0]),
     "development": lambda rows, words: generalization.development_part(suite("dev")),
