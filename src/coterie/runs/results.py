@@ -155,9 +155,8 @@ class Results:
         topics = getattr(self.model, "topics_", None)
         return None if topics is None else dict(enumerate(topics))
 
-    @property
-    def fitted(self) -> dict[str, Any]:
-        """What the manifest says about the fit."""
+    def fitted(self, terms: Terms) -> dict[str, Any]:
+        """What the manifest says about the fit, and about the words of its texts."""
         model = self.model
         told: dict[str, Any] = (
             {} if model.reading_ is None else {"reading": model.reading_.to_dict()}
@@ -172,7 +171,7 @@ class Results:
             "encoder": {"used": model.encoder_.kind, **told},
             "guard": model.guard_.to_dict() if model.guard_ is not None else None,
             "seconds": model.seconds_,
-            "remarks": [*model.history_.notes, *model.remarks()],
+            "remarks": [*model.history_.notes, *model.remarks(), *terms.remarks()],
         }
 
     @property
@@ -322,7 +321,7 @@ class Results:
         names = names_by_number(clusters, p.shape[1])  # some may have no text
         scores = model.outlier_scores()
         results = result_columns(model.labels_, p, names, scores, marked, levels)
-        facts |= self.fitted | ({} if marked is None else self.outliers(int(marked.sum())))
+        facts |= self.fitted(terms) | ({} if marked is None else self.outliers(int(marked.sum())))
         return Clustering(
             self.place.work,
             facts,
@@ -398,7 +397,7 @@ class Results:
         self._write_map(large, marked)
         model.save(self.place.work / "model", include_encoder=self.options.include_encoder)
         write_clusters(self.place.work, clusters, hierarchy, tree)
-        self.place.manifest["fitted"] = self.fitted
+        self.place.manifest["fitted"] = self.fitted(terms)
         self.place.write_manifest()
 
     def _write_map(self, large: LargeTable, marked: Bools | None) -> None:

