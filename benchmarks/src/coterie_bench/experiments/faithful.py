@@ -631,6 +631,7 @@ SUITES_OF_PAPERS = (
     "cluster-bert-ablations",
     "second-steps",
     "baselines",
+    "earlier",
     "adsl",
     "sensitivity",
 )
