@@ -172,12 +172,15 @@ def replicates(lines: Lines, label: str, dataset: str, claim: dict, *, start: bo
     return {seed: statistics.fmean(own) for seed, own in values.items()}
 
 
-def welch(one: tuple, other: tuple) -> tuple[float, float, float, float]:
+def welch(one: tuple, other: tuple, margin: float = 0) -> tuple[float, float, float, float]:
     """Difference, interval and p from mean, deviation and n of two sides."""
     (a, s, n), (b, t, m) = one, other
     v, w = s * s / n, t * t / m
     p = stats.ttest_ind_from_stats(a, s, n, b, t, m, equal_var=False).pvalue
     df = (v + w) ** 2 / (v * v / (n - 1) + w * w / (m - 1))
+    if margin:
+        moved = stats.t(df, loc=a - b, scale=(v + w) ** 0.5)
+        p = min(1.0, 2 * max(moved.sf(margin), moved.cdf(-margin)))
     low, high = stats.t.interval(0.95, df, loc=a - b, scale=(v + w) ** 0.5)
     return a - b, low, high, p
 
@@ -238,7 +241,8 @@ def compared(claim: dict, lines: Lines):
             seeds = len(re.findall(r"\d+", part.rpartition("seed")[2]))
             sides = [(p[1], p[2], seeds) if len(p) > 2 else None for p in (last, other)]
             sides = sides[::-1] if curve.get("falls") else sides
-            result = welch(*sides) if None not in sides else None
+            margin = 0.02 if claim.get("same") else 0
+            result = welch(*sides, margin) if None not in sides else None
             yield part.split(",")[0], "", (seeds, seeds), result
     elif "better" in claim:
         better = claim["better"].removeprefix("start of ")

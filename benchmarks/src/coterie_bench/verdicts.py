@@ -23,6 +23,7 @@ SEEDS = 3  # fewer replicates on a side test nothing
 ALPHA = 0.05
 LITTLE = 2.0  # points that count as no difference, where that is the claim
 HOLDS, FAILS, OPEN, UNTESTED = "holds", "does not hold", "undecided", "not tested"
+WEAKEST_FIRST = (FAILS, OPEN, UNTESTED, HOLDS)
 
 
 @dataclass(frozen=True)
@@ -141,8 +142,7 @@ def on_sets(effects: Sequence[Effect]) -> dict[str, str]:
     kinds: dict[str, list[str]] = {}
     for e in effects:
         kinds.setdefault(e.dataset, []).append(e.verdict)
-    order = (FAILS, OPEN, HOLDS, UNTESTED)
-    return {name: min(found, key=order.index) for name, found in kinds.items()}
+    return {name: min(found, key=WEAKEST_FIRST.index) for name, found in kinds.items()}
 
 
 def in_words(kinds: Sequence[str], why: str, kept: int | None = None) -> str:
@@ -172,5 +172,5 @@ def weakest(effects: Sequence[Effect]) -> Effect:
 
     It speaks against the claim most clearly, or if none does, for it least clearly.
     """
-    order = (FAILS, OPEN, HOLDS, UNTESTED)
-    return min(effects, key=lambda e: (order.index(e.verdict), e.p if e.verdict == FAILS else -e.p))
+    rank = WEAKEST_FIRST.index
+    return min(effects, key=lambda e: (rank(e.verdict), e.p if e.verdict == FAILS else -e.p))

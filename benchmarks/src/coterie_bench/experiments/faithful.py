@@ -241,11 +241,12 @@ class Judged:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """Verdict of each data set; one without any comparison is not tested."""
+        """Verdict of each data set; it cannot hold where an entry has no lines."""
         found = on_sets(self.effects)
         if self.void:
             return dict.fromkeys(found, UNTESTED)
-        return found | {name: UNTESTED for name, _ in self.lost if name not in found}
+        lost = {name for name, _ in self.lost if found.get(name, HOLDS) == HOLDS}
+        return found | dict.fromkeys(sets_of(list(lost)), UNTESTED)
 
     @property
     def verdict(self) -> str:
@@ -319,7 +320,7 @@ def judge(paper: Paper, rows: Sequence[Row]) -> list[Judged]:
 def judge_one(claim: Claim, rows: Sequence[Row]) -> Judged:
     """A claim with its comparisons, before Holm's correction."""
     if claim.curve is not None:
-        return Judged(claim, tuple(of_curve(claim.curve, claim.margin)), void=claim.void)
+        return Judged(claim, tuple(of_curve(claim.curve, claim.margin / 100)), void=claim.void)
     if claim.step is not None:
         return Judged(claim, tuple(of_stages(claim, rows)), void=claim.void)
     if claim.cosine is not None:
@@ -523,7 +524,7 @@ def summary_part(rows: Sequence[Row]) -> str:
     tests: list[Effect] = []
     for paper in PAPERS.values():
         judged = judge(paper, rows)
-        own = [j for j in judged if j.claim.where != "ours"]
+        own = [j for j in judged if "ours" not in j.claim.where]
         kinds = [j.summary for j in own]
         counts = [str(kinds.count(kind)) for kind in SUMMARY]
         counts.insert(1, str(sum(j.after_holm for j in own)))
