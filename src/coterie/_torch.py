@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import joblib
+from joblib import cpu_count
 
 from coterie.errors import MissingError
 
@@ -31,8 +31,8 @@ try:
 
     INSTALLED = True
     # A container's share of the processor, which OpenMP does not know: it sees the host's cores.
-    if "OMP_NUM_THREADS" not in os.environ and joblib.cpu_count() < torch.get_num_threads():
-        torch.set_num_threads(joblib.cpu_count())
+    if "OMP_NUM_THREADS" not in os.environ and cpu_count() < torch.get_num_threads():
+        torch.set_num_threads(cpu_count())
 except ImportError:
     INSTALLED = False
     if not TYPE_CHECKING:
@@ -78,6 +78,6 @@ except ImportError:
 
             def get_num_threads(self) -> int:
                 """As many as there are cores for us, or as OpenMP is told."""
-                return int(os.environ.get("OMP_NUM_THREADS") or joblib.cpu_count())
+                return int(os.environ.get("OMP_NUM_THREADS") or cpu_count())
 
         torch = F = nn = Missing()
