@@ -17,6 +17,7 @@ from typing import Any
 
 import coterie
 from coterie.cli.app import VERBS
+from coterie.cli.options import SPELLED
 from coterie.options import Options
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -78,8 +79,9 @@ def _command(command: Any, path: str, depth: int) -> Iterator[str]:
     yield ""
     if path == "coterie cluster":
         yield "| `--set KEY=VALUE`, beside the parameters of the method | meaning |\n|---|---|"
-        for f in (f for f in fields(Options) if not f.metadata.get("panel")):
-            yield f"| `{f.name}` | {_cell(f.metadata['help'])} |"
+        for f in (f for f in fields(Options) if f.name in SPELLED):
+            said = f.metadata["help"].partition("; in Python")[0].removesuffix(".")
+            yield f"| `{f.name}` | {_cell(said)}. |"
         yield ""
     for name in inner:
         if path != "coterie" or name in VERBS:  # not those of earlier versions

@@ -74,7 +74,7 @@ class Choice:
     n_clusters : int
     low, high : int
         A range: the number divided and multiplied by 2.6. It holds the number of true classes on
-        four of five development sets.
+        85% of the development sets, each left out of the fit in turn.
     curve : list of dict
         Of every number tried: ``n_clusters``; ``stability``, the share of texts that keep their
         cluster when half of the data is left out; ``agreement``, the same information adjusted for

@@ -81,9 +81,10 @@ class Stability:
         ]
         named = ", ".join(f"{c.id} ({c.name})" for c in lost)
         out.append(
-            f"{len(lost)} of {len(self.clusters)} clusters would not survive: {named}."
+            f"{len(lost)} of {len(self.clusters)} clusters {'is' if len(lost) == 1 else 'are'} "
+            f"unstable (below 0.5): {named}."
             if lost
-            else f"All {len(self.clusters)} clusters would survive."
+            else "No cluster is unstable (below 0.5)."
         )
         return out
 

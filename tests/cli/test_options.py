@@ -160,6 +160,16 @@ def test_the_list_of_verbs_says_what_each_says_of_itself() -> None:
         assert command.hidden == (not said)
         assert not said or command.help.split("\n")[0] == said
     assert sum(bool(said) for _, said in VERBS.values()) <= 16
+    page = " ".join(CliRunner().invoke(app, ["--help"]).output.split())
+    assert all(f"coterie {name}" in page for name, (_, said) in VERBS.items() if not said)
+
+
+def test_an_unknown_setting_is_told_the_known_ones_once(texts: Path) -> None:
+    said = run("cluster", texts, "--set", "foo=1", code=2).stderr
+    assert says(said, "auto has no parameter 'foo'")
+    known = re.sub(r"\s+", " ", said).partition("Known: ")[2].rstrip(". ").split(", ")
+    assert len(known) == len(set(known)) and set(known) >= SPELLED
+    assert not {"settings", "text_column", "folder", "must_link"} & set(known)
 
 
 def test_python_names_become_options_and_nothing_else_does() -> None:

@@ -70,7 +70,7 @@ def test_a_csv_without_a_header(model: Path, tmp_path: Path) -> None:
     file, out = tmp_path / "in.csv", tmp_path / "out.csv"
     file.write_text("".join(f"{i},{text}\n" for i, text in enumerate(TEXTS)))
     done = run("cluster", file, *KMEANS[:-1], "--out", tmp_path / "run")
-    assert "add --header" in " ".join(done.output.split())
+    assert "add --header (coterie cluster: --set header=true)" in " ".join(done.output.split())
     assert [row["column_2"] for row in assignments(tmp_path / "run")] == TEXTS
     for options, rows in [([], 36), (["--no-header"], 36), (["--header"], 35)]:
         done = run("predict", model, file, *options, "--out", out)

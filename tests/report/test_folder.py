@@ -191,7 +191,8 @@ def test_all_fields_of_a_cluster_are_shown() -> None:
     parent = Cluster(3, "All money", 4, 1.0, [], [])
     other = Cluster(1, "Post", 1, 0.2, [], [], parent=3)
     page = render(ReportData("t", [], [full, other], levels=[[parent]]))
-    for part in ("far &lt;i&gt;", "close &lt;u&gt;", "Post &lt;b&gt;", "differs by", "2026-01",
+    for part in ("far &lt;i&gt;", "close &lt;u&gt;", "Post &lt;b&gt;", "2026-01",
+                 'more here <em dir="auto">refund</em>', 'more there <em dir="auto">parcel</em>',
                  "channel &lt;s&gt;", "75%", "(empty)", "All money",
                  "2026-02: 3"):  # fmt: skip
         assert part in page, part

@@ -13,6 +13,7 @@ import coterie
 from coterie.checking import check_integrity
 from coterie.editing import edit
 from coterie.errors import DataError, UsageError
+from coterie.measured import ClusterStability, Stability
 from coterie.runs import open_run, stability
 from coterie.runs.stability import best_jaccard, word_npmi
 from said import raises
@@ -67,6 +68,17 @@ def test_the_page_shows_nothing_about_other_clusters(run: Path, tmp_path: Path) 
 def test_the_command(run: Path) -> None:
     result = commands.run("stability", run, "--seeds", 1, "--halves", 1, "-q", "--json")
     assert len(json.loads(result.stdout)["clusters"]) == 4
+
+
+def test_a_cluster_below_one_half_is_called_unstable() -> None:
+    weak = ClusterStability(3, "Refund", 9, 0.8, 0.4, 1.0, None, None, survives=False)
+    strong = ClusterStability(5, "Parcel", 9, 0.8, 0.5, 1.0, None, None, survives=True)
+    said = Stability(18, 0.5, 0.5, 0.9, [weak, strong]).sentences()
+    assert said[1] == "1 of 2 clusters is unstable (below 0.5): 3 (Refund)."
+    assert (
+        Stability(9, 0.5, 0.5, 0.9, [strong]).sentences()[1]
+        == "No cluster is unstable (below 0.5)."
+    )
 
 
 def test_what_was_given_is_given_again(tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def stability(
     for c in found.clusters:
         scores = (c.seeds, c.halves, c.wording, c.npmi, c.embedding)
         row = [str(c.id), visible(shorten(c.name, 40)), *map(_number, scores)]
-        rows.append([*row, "" if c.survives else "would not survive"])
+        rows.append([*row, "" if c.survives else "unstable"])
     header = ["#", "name", "seeds", "halves", "wording", "npmi", "embedding", ""]
     show_table("", header, rows, numbers=(0, 2, 3, 4, 5, 6))
     show_lines(["", *found.sentences()])

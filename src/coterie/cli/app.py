@@ -79,7 +79,8 @@ app = typer.Typer(
         "Cluster short texts: tickets, queries, titles, posts, survey answers.\n\n"
         "Start with: coterie cluster FILE"
     ),
-    epilog="coterie COMMAND --help explains a command, with examples.",
+    epilog="coterie COMMAND --help explains a command, with examples. coterie encoders lists the "
+    "encoders; coterie cache shows or clears the cache of embeddings.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

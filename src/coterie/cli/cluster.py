@@ -15,7 +15,14 @@ import typer
 from coterie._progress import say
 from coterie._ranks import is_first
 from coterie.cli.names import name_after
-from coterie.cli.options import beside, option, parse_settings, read_text, without_cache
+from coterie.cli.options import (
+    SPELLED,
+    beside,
+    option,
+    parse_settings,
+    read_text,
+    without_cache,
+)
 from coterie.cli.talk import show_json, show_lines, show_table
 from coterie.errors import UsageError
 from coterie.options import PANELS, Options
@@ -27,9 +34,7 @@ if TYPE_CHECKING:
     from coterie.runs import Run
 
 BY_NAME = inspect.Parameter.KEYWORD_ONLY
-# Options that were spelled --NAME before --set took them; they go with the next release.
-SPELLED = {"write", "split", "constraints", "mask_names", "include_encoder", "preset", "effort"}
-SPELLED |= {"views", "fit_sample", "format", "encoding", "header"}
+# Spellings that go with the next release, as do --NAME for what --set takes now.
 INSTEAD = {
     "name_with": "coterie name RUN --with URL, after the run",
     "name_model": "coterie name RUN --model NAME",

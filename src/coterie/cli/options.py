@@ -75,6 +75,9 @@ FAIL_ABOVE = option(
 TYPES = {f.name: str(f.type) for f in dataclasses.fields(Options) if f.name != "settings"}
 READERS: dict[str, Any] = {f.name: f.metadata.get("read") for f in dataclasses.fields(Options)}
 WORDS = {"true": True, "false": False, "none": None}
+# Those that --set takes beside the parameters of the method.
+SPELLED = {"write", "split", "constraints", "mask_names", "include_encoder", "preset", "effort"}
+SPELLED |= {"views", "fit_sample", "format", "encoding", "header"}
 
 
 def parse_settings(pairs: Sequence[str], method: str) -> dict[str, Any]:
@@ -93,9 +96,9 @@ def parse_settings(pairs: Sequence[str], method: str) -> dict[str, Any]:
             continue
         key = RENAMED.get(key, key)
         if key not in parameters:
-            known = [*parameters, *TYPES]
-            hint = did_you_mean(key, known) or f" Known: {', '.join(known)}."
-            raise UsageError(f"--set {pair}: {cls.__name__} has no parameter {key!r}.{hint}")
+            known = dict.fromkeys([*parameters, *sorted(SPELLED)])
+            hint = did_you_mean(key, [*known, *TYPES]) or f" Known: {', '.join(known)}."
+            raise UsageError(f"--set {pair}: {method} has no parameter {key!r}.{hint}")
         out.setdefault("settings", {})[key] = parse_value(value)
     return out
 

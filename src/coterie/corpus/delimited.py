@@ -304,10 +304,11 @@ def guess_header(
     if data:
         return False, (
             f"the first row ({shown}) looks like data, so there are no column names; if it is the "
-            "header, add --header"
+            "header, add --header (coterie cluster: --set header=true)"
         )
     if any(len(cell.split()) >= SENTENCE for cell in first):
         return True, (
-            f"the first row ({shown}) was taken as the header; if it is data, add --no-header"
+            f"the first row ({shown}) was taken as the header; if it is data, add --no-header "
+            "(coterie cluster: --set header=false)"
         )
     return True, None

@@ -205,9 +205,11 @@ def _listed(value: Any) -> list[Any]:
 
 def _numbers(values: list[Any]) -> tuple[int, ...]:
     """Numbers of clusters, each once."""
+    if not values:
+        raise ValueError("No cluster is named.")
     found = [None if isinstance(v, bool) else whole_number(str(v).strip()) for v in values]
     out = tuple(number for number in found if number is not None)
-    if not values or len(set(out)) < len(values):
+    if len(set(out)) < len(values):
         said = ", ".join(map(repr, values))
         raise ValueError(f"Clusters are different whole numbers from 0 on; got {said:.80}.")
     return out

@@ -296,7 +296,7 @@ class Auto(WeightedClusterer):
             seen = "embeddings and character n-grams"
         remarks = [
             f"Consensus of {choice['runs']} k-means runs {smoothing}on {seen}; "
-            f"a run agrees with it on {100 * choice['stability']:.0f}% of the texts."
+            f"a k-means run agrees with it on {100 * choice['stability']:.0f}% of the texts."
         ]
         if self._unequal():
             remarks.append(

@@ -3,7 +3,7 @@
 The method is fitted again with other seeds, and on halves of the texts. A cluster is stable if each
 of these clusterings has one that is nearly the same: the largest Jaccard index (rows in both over
 rows in either), averaged over the clusterings (Hennig, 2007, "Cluster-wise assessment of cluster
-stability"). Below 0.5 a cluster would not survive. Texts are also reworded a little, with words
+stability"). Below 0.5 a cluster is unstable. Texts are also reworded a little, with words
 left out and letters swapped, and assigned by the model of the run. Themes, labels and constraints
 of the run are given to each fit again, as far as they are about its texts. Where the clusters of
 the run are a cut of a merge tree, a fine clustering is fitted and merged down to as many.
