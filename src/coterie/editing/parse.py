@@ -8,6 +8,7 @@ keys are rejected, because they hide what a file does.
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 from coterie._validation import did_you_mean, share_of, whole_number
 from coterie.corpus.corpus import clean_name as visible
 from coterie.errors import DataError, UsageError
+from coterie.run_files import NO_CLUSTER, NONE_OF_THESE
 
 LARGEST = 8 << 20  # bytes of a file
 YAML_DEPTH = 20  # lists and mappings in one another
@@ -208,7 +210,7 @@ def _numbers(values: list[Any]) -> tuple[int, ...]:
     found = [None if isinstance(v, bool) else whole_number(str(v).strip()) for v in values]
     out = tuple(number for number in found if number is not None)
     if not values or len(set(out)) < len(values):
-        said = ", ".join(map(repr, values))
+        said = ", ".join(map(repr, values)) or "none"
         raise ValueError(f"Clusters are different whole numbers from 0 on; got {said:.80}.")
     return out
 
@@ -222,7 +224,9 @@ def clean_name(value: object) -> str:
             f"A name has 1 to {NAME_LENGTH} characters that can be seen; got {name[:40]!r}.",
             code="edit.bad_name_length",
         )
-    return name
+    if name in (NO_CLUSTER, NONE_OF_THESE):
+        raise DataError(f"{name!r} is the name of rows without a cluster; choose another one.")
+    return unicodedata.normalize("NFC", name)
 
 
 def read_yaml(text: str, name: str) -> list[tuple[int, Any]]:
