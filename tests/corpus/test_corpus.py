@@ -1,6 +1,7 @@
 """Texts from Python objects."""
 
 from decimal import Decimal
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -174,8 +175,18 @@ def test_periods_are_not_bare_numbers() -> None:
 
 
 def test_a_generator_of_rows_is_a_table() -> None:
-    corpus = make_corpus({"n": i, "text": text} for i, text in enumerate(TEXTS))
-    assert corpus.texts == TEXTS and corpus.table["n"].to_pylist() == [0, 1, 2]
+    rows = [{"n": i, "text": text} for i, text in enumerate(TEXTS)]
+    for some in ((row for row in rows), map(dict, rows)):
+        corpus = make_corpus(some)
+        assert corpus.texts == TEXTS and corpus.table["n"].to_pylist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "value", [Path("a.csv"), {"text": "a"}, np.array([("a",)], [("text", "O")])[0]]
+)
+def test_what_is_no_text_is_refused(value: object) -> None:
+    with raises(DataError, "X[1]", "list of dicts", "list of Path"):
+        make_corpus(["one fish", value])
 
 
 class Splits(dict):

@@ -13,10 +13,11 @@ import numbers
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -521,7 +522,7 @@ def make_corpus(
     masker : Masker, optional
         Masks personal data, in the table as well.
     """
-    if isinstance(data, Generator):
+    if isinstance(data, Iterator) and not hasattr(data, "__arrow_c_stream__"):
         data = list(data)
     table = as_table(data)
     if table is None:
@@ -660,9 +661,9 @@ def _values(data: Any) -> list[Any]:
             f"the texts (X, data) should be a list of texts or a table, got {type(data).__name__}."
         ) from error
     for i, value in enumerate(values):
-        if isinstance(value, (list, tuple, Mapping, np.ndarray)):
+        if isinstance(value, (list, tuple, Mapping, np.ndarray, np.void, PurePath)):
             raise DataError(
                 f"X[{i}] is a {type(value).__name__}, not a text. For an array of vectors set "
-                "encoder='precomputed'."
+                "encoder='precomputed'; rows of a table are a list of dicts, files a list of Path."
             )
     return values
