@@ -173,3 +173,10 @@ def test_tables_in_memory_are_compared_as_their_files_are() -> None:
         assert [c.name for c in found.clusters_b] == ["x", "y", "z"]
     with raises(DataError, "a_column", "'cluster'"):
         compare(a, b)
+
+
+def test_rows_without_an_id_are_paired_by_their_texts() -> None:
+    a = Side("a", np.array([0, 0, 1]), {}, ["late", "lost", "refund"], ["1", "", ""])
+    b = Side("b", np.array([0, 1, 1]), {}, ["late", "refund", "lost"], ["1", "", ""])
+    found = compare(a, b)
+    assert (found.seen, found.moved, found.only_a, found.only_b) == (3, 1, 0, 0)

@@ -159,7 +159,7 @@ def pair_rows(a: Side, b: Side) -> Shared:
     """Rows of both sides that are the same, by id if both have ids, else by text.
 
     What occurs several times is paired in its order: the second with the second. Rows of an id that
-    occurs several times are paired by their texts first.
+    occurs several times are paired by their texts first, and so are rows without an id.
     """
     by, left, right = "", [], []
     pairs: list[tuple[int, int]] = []
@@ -168,7 +168,7 @@ def pair_rows(a: Side, b: Side) -> Shared:
         if a.texts is not None and b.texts is not None:
             keys_a = list(zip(a.ids, a.texts, strict=True))
             keys_b = list(zip(b.ids, b.texts, strict=True))
-            pairs = _in_order(keys_a, keys_b, [bool(key) for key in left])
+            pairs = _in_order(keys_a, keys_b, [any(key) for key in keys_a])
     elif a.texts is not None and b.texts is not None:
         by, left, right = "text", a.texts, b.texts
     done_a, done_b = ({pair[side] for pair in pairs} for side in (0, 1))
