@@ -115,7 +115,7 @@ def read_entries(path: Path) -> list[tuple[int, Any]]:
     if suffix != ".json":
         return read_yaml(text, str(path))
     try:
-        value = json.loads(text, object_pairs_hook=_once)
+        value = json.loads(text, object_pairs_hook=once)
     except (RecursionError, ValueError) as error:
         raise DataError(f"{path}: this is not JSON that can be read: {error}.") from error
     if isinstance(value, dict):
@@ -138,7 +138,8 @@ def _read_text(path: Path) -> str:
         raise DataError(f"{path} is not UTF-8; save it as UTF-8.") from error
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON whose keys all differ, for ``json.loads``."""
     out: dict[str, Any] = {}
     for key, value in pairs:
         if key in out:
