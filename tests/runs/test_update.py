@@ -211,7 +211,9 @@ def test_a_list_of_files_is_read(run: Path, tmp_path: Path) -> None:
 
 def test_notes_count_the_rows_of_the_file(run: Path, tmp_path: Path) -> None:
     part = write(tmp_path / "part.csv", ["apple", "pear", "plum", "", "fig"], len(old_texts()) - 2)
-    assert says("; ".join(update(run, part, new_only=True).notes), "(4): no text")
+    done = update(run, part, new_only=True)
+    assert says("; ".join(done.notes), "(4): no text")
+    assert says(done.sentences()[0], "3 rows added, none of them in a new cluster")
 
 
 def test_whole_numbers_that_pandas_made_floats_are_the_same_ids(tmp_path: Path) -> None:
