@@ -1,6 +1,7 @@
 """Comparisons of planted clusterings, by rows, and what is refused."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
@@ -159,3 +160,23 @@ def test_tables_of_other_programs(tmp_path) -> None:
     assert merged.count("merged") == 1 and merged.notes[0].startswith("topics.csv")
     with raises(DataError, "there is no column", "a_column", "'topics'"):
         compare(table, other, a_column="topics", id_column="ticket")
+
+
+def test_tables_in_memory_are_compared_as_their_files_are() -> None:
+    pandas = pytest.importorskip("pandas")
+    a = pandas.DataFrame({"key": [1, 2, 3], "topic": [0, 10, None]})  # floats, for pandas
+    b = pandas.DataFrame({"key": [3, 2, 1], "topic": ["x", "y", "z"]})
+    columns = {"a_column": "topic", "b_column": "topic", "id_column": "key"}
+    for make in (lambda frame: frame, pa.Table.from_pandas):
+        found = compare(make(a), make(b), **columns)
+        assert {c.id for c in found.clusters_a} == {0, 10} and found.seen == 3
+        assert [c.name for c in found.clusters_b] == ["x", "y", "z"]
+    with raises(DataError, "a_column", "'cluster'"):
+        compare(a, b)
+
+
+def test_rows_without_an_id_are_paired_by_their_texts() -> None:
+    a = Side("a", np.array([0, 0, 1]), {}, ["late", "lost", "refund"], ["1", "", ""])
+    b = Side("b", np.array([0, 1, 1]), {}, ["late", "refund", "lost"], ["1", "", ""])
+    found = compare(a, b)
+    assert (found.seen, found.moved, found.only_a, found.only_b) == (3, 1, 0, 0)

@@ -1,6 +1,7 @@
 """Texts from Python objects."""
 
 from decimal import Decimal
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -149,6 +150,43 @@ def test_columns_of_mixed_values_are_texts(make) -> None:
         "text": ["one fish", "2", None],
         "key": ["1", "x", "[2]"],
     }
+
+
+def test_a_column_of_mixed_values_leaves_the_others_as_they_are() -> None:
+    table = make_corpus(
+        pandas.DataFrame(
+            {
+                "text": TEXTS,
+                "mixed": [1, "x", [2]],
+                "sure": pandas.array([True, None, False], dtype="boolean"),
+                "n": pandas.array([2**60 + 1, None, 3], dtype="Int64"),
+            }
+        )
+    ).table
+    assert table["sure"].to_pylist() == [True, None, False]
+    assert table["n"].to_pylist() == [2**60 + 1, None, 3]
+
+
+def test_periods_are_not_bare_numbers() -> None:
+    months = pandas.PeriodIndex(["2026-01", "2026-02", None], freq="M")
+    table = make_corpus(pandas.DataFrame({"text": TEXTS, "month": months, "n": [1, 2, 3]})).table
+    assert table["month"].to_pylist()[:2] == ["2026-01", "2026-02"]
+    assert not table["month"].to_pylist()[2] and table["n"].to_pylist() == [1, 2, 3]
+
+
+def test_a_generator_of_rows_is_a_table() -> None:
+    rows = [{"n": i, "text": text} for i, text in enumerate(TEXTS)]
+    for some in ((row for row in rows), map(dict, rows)):
+        corpus = make_corpus(some)
+        assert corpus.texts == TEXTS and corpus.table["n"].to_pylist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "value", [Path("a.csv"), {"text": "a"}, np.array([("a",)], [("text", "O")])[0]]
+)
+def test_what_is_no_text_is_refused(value: object) -> None:
+    with raises(DataError, "X[1]", "list of dicts", "list of Path"):
+        make_corpus(["one fish", value])
 
 
 class Splits(dict):

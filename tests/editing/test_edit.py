@@ -79,6 +79,14 @@ def test_names_change_everywhere(run: Path) -> None:
     assert (clusters(run)[0], clusters(run)[3]) == ("no", "Äpfel & Birnen")
 
 
+def test_names_that_look_alike_are_refused(run: Path) -> None:
+    with raises(DataError, "has the name"):
+        edit(run, [{"rename": {0: "Cafe\u0301", 3: "Caf\u00e9"}}])
+    for name in ("(no text)", "(none of these)"):  # of rows without a cluster
+        with raises(DataError, name):
+            edit(run, [{"rename": {0: name}}])
+
+
 def test_the_model_predicts_what_the_table_says_after_many_edits(run: Path) -> None:
     edits = [
         {"merge": [0, 5]},

@@ -190,6 +190,41 @@ def test_rows_that_were_added_are_not_added_again(run: Path, tmp_path: Path) -> 
     assert open_run(run).update(texts, again=True).rows == 8
 
 
+def test_texts_that_come_again_in_other_rows_are_added(run: Path, tmp_path: Path) -> None:
+    for first in (700, 800):  # the same text under another id
+        assert update(run, write(tmp_path / "one.csv", ["apple pear plum"], first)).rows == 1
+    assert [row["ticket"] for row in rows(run)[-2:]] == ["T-700", "T-800"]
+
+
+def test_the_rows_that_a_run_was_made_of_are_not_added(tmp_path: Path) -> None:
+    file = write(tmp_path / "old.csv", [*old_texts(), "", "apple\npear"])
+    run = coterie.cluster(file, 4, "kmeans", encoder="tfidf", text_column="text")
+    assert not run.update(file).written
+    assert run.update(file, again=True).rows == len(old_texts()) + 2
+
+
+def test_a_list_of_files_is_read(run: Path, tmp_path: Path) -> None:
+    files = [write(tmp_path / f"{i}.csv", sentences("fruit", 5, 90 + i), 900 + i) for i in (0, 9)]
+    assert open_run(run).predict(files)["ticket"].to_pylist()[-1] == "T-913"
+    assert open_run(run).update(files).rows == 10
+
+
+def test_notes_count_the_rows_of_the_file(run: Path, tmp_path: Path) -> None:
+    part = write(tmp_path / "part.csv", ["apple", "pear", "plum", "", "fig"], len(old_texts()) - 2)
+    done = update(run, part, new_only=True)
+    assert says("; ".join(done.notes), "(4): no text")
+    assert says(done.sentences()[0], "3 rows added, none of them in a new cluster")
+
+
+def test_whole_numbers_that_pandas_made_floats_are_the_same_ids(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"n": range(200), "text": old_texts()})
+    made = coterie.cluster(frame, 4, "kmeans", encoder="tfidf", id_column="n")
+    new = pandas.DataFrame({"n": [7, 300, None], "text": sentences("fruit", 3, 90)})
+    assert made.update(new, new_only=True).rows == 2
+    assert made.table["n"].tolist()[-2] == 300
+
+
 def test_ids_that_the_run_has(run: Path, tmp_path: Path) -> None:
     before = content(run)
     part = write(tmp_path / "part.csv", sentences("fruit", 8, 91), len(old_texts()) - 3)

@@ -78,6 +78,7 @@ BAD = [
     ({"texts": ["a"] * 1001}, 413, "serve.too_many_texts"),
     (b"[1, 2]", 400, "serve.not_json"),
     (b"{", 400, "serve.not_json"),
+    (b'{"text": "a", "text": "b"}', 400, "serve.not_json"),
     (b"", 400, "serve.not_json"),
     (b"[" * 100_000, 400, "serve.not_json"),
     (b'{"text": NaN}', 400, "serve.not_json"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from coterie._folders import one_state
 from coterie._trust import read_arrays
@@ -158,7 +159,7 @@ def pair_rows(a: Side, b: Side) -> Shared:
     """Rows of both sides that are the same, by id if both have ids, else by text.
 
     What occurs several times is paired in its order: the second with the second. Rows of an id that
-    occurs several times are paired by their texts first.
+    occurs several times are paired by their texts first, and so are rows without an id.
     """
     by, left, right = "", [], []
     pairs: list[tuple[int, int]] = []
@@ -167,7 +168,7 @@ def pair_rows(a: Side, b: Side) -> Shared:
         if a.texts is not None and b.texts is not None:
             keys_a = list(zip(a.ids, a.texts, strict=True))
             keys_b = list(zip(b.ids, b.texts, strict=True))
-            pairs = _in_order(keys_a, keys_b, [bool(key) for key in left])
+            pairs = _in_order(keys_a, keys_b, [any(key) for key in keys_a])
     elif a.texts is not None and b.texts is not None:
         by, left, right = "text", a.texts, b.texts
     done_a, done_b = ({pair[side] for pair in pairs} for side in (0, 1))
@@ -323,9 +324,10 @@ def compare(  # noqa: PLR0913 - what a table needs to be read
 
     Parameters
     ----------
-    a, b : str, Path, Side or sequence
-        The folder of a finished run, a table with clusters, a :class:`Side`, or one label for each
-        row; two sequences have their rows in the same order. -1 stands for no cluster.
+    a, b : str, Path, Side, DataFrame, Arrow table or sequence
+        The folder of a finished run, a table with clusters or its file, a :class:`Side`, or one
+        label for each row; two sequences have their rows in the same order. -1 stands for no
+        cluster.
     by : {"auto", "rows", "model", "centers", "words"}, default="auto"
         What to match by. "auto" goes by rows if at least half of the smaller side is in both,
         else by the predictions of the saved models, else by centers, else by words.
@@ -352,7 +354,7 @@ def compare(  # noqa: PLR0913 - what a table needs to be read
     named = [source for source in (a, b) if isinstance(source, (str, Path, Side))]
     for name, source in (("a", a), ("b", b)):
         if not isinstance(source, Side):
-            check_annotated(name, source, str | Path | Iterable[Any])
+            check_annotated(name, source, str | Path | pa.Table | Iterable[Any])
     folders = [Path(source) for source in named if not isinstance(source, Side)]
 
     def read() -> Comparison:

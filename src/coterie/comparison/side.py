@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from coterie._trust import inside
 from coterie._types import Ints
 from coterie._validation import whole_number
 from coterie.corpus import read_table
 from coterie.corpus.corpus import (
+    as_table,
     cell_values,
     check_column,
     clean_values,
@@ -79,7 +81,9 @@ def make_side(
     if isinstance(source, (str, Path)):
         if Path(source).is_dir():
             return read_run_side(Path(source), id_column)
-        return read_table_side(str(source), option, column, text_column, id_column)
+        return read_table_side(source, option, column, text_column, id_column)
+    if (table := as_table(source)) is not None:
+        return read_table_side(table, option, column, text_column, id_column, title)
     labels, names = read_labels(list(source))
     return Side(title, labels, names, ids=[str(i) for i in range(len(labels))])
 
@@ -104,20 +108,23 @@ def read_run_side(folder: Path, id_column: str | None = None) -> Side:
 
 
 def read_table_side(
-    path: str,
+    source: str | Path | pa.Table,
     option: str,
     column: str | None = None,
     text_column: str | None = None,
     id_column: str | None = None,
+    title: str = "",
 ) -> Side:
     """The clustering in a column of any table; default: that of the latest run in it."""
-    table, _ = read_table(path, header=True)
+    if not isinstance(source, pa.Table):
+        title, source = Path(source).name, read_table(source, header=True)[0]
+    table = source
     column, called, sentence = cluster_columns(table.column_names, column)
     check_column(table, column, option)
     labels, names = read_labels(cell_values(table.column(column)))
-    notes = [f"{Path(path).name}: {sentence}."]
+    notes = [f"{title}: {sentence}."]
     if missing := int((labels < 0).sum()):
-        notes.append(f"{Path(path).name}: {missing:,} rows have no cluster.")
+        notes.append(f"{title}: {missing:,} rows have no cluster.")
     if called and all(n.startswith("Cluster ") for n in names.values()):
         given = [value_to_text(v) for v in cell_values(table.column(called))]
         first = dict(zip(labels[::-1].tolist(), given[::-1], strict=True))
@@ -135,7 +142,7 @@ def read_table_side(
         except CoterieError:
             if ids is None or text_column is not None:
                 raise
-    return Side(Path(path).name, labels, names, texts, ids, notes=tuple(notes))
+    return Side(title, labels, names, texts, ids, notes=tuple(notes))
 
 
 def read_labels(values: Sequence[Any]) -> tuple[Ints, dict[int, str]]:
@@ -151,10 +158,10 @@ def read_labels(values: Sequence[Any]) -> tuple[Ints, dict[int, str]]:
     >>> read_labels(["late", "", "broken"])
     (array([ 1, -1,  0]), {0: 'broken', 1: 'late'})
     """
-    texts = [
-        value_to_text(value.item() if isinstance(value, np.generic) else value).strip()
-        for value in values
-    ]
+    plain = (value.item() if isinstance(value, np.generic) else value for value in values)
+    # pandas makes floats of whole numbers where one is missing
+    plain = (int(v) if isinstance(v, float) and v.is_integer() else v for v in plain)
+    texts = [value_to_text(value).strip() for value in plain]
     kinds = sorted({text for text in texts if text})
     whole = all(_whole(text) for text in kinds)
     if whole and any(int(text) < -1 for text in kinds):

@@ -14,8 +14,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -520,6 +522,8 @@ def make_corpus(
     masker : Masker, optional
         Masks personal data, in the table as well.
     """
+    if isinstance(data, Iterator) and not hasattr(data, "__arrow_c_stream__"):
+        data = list(data)
     table = as_table(data)
     if table is None:
         table = pa.table({"text": as_array([value_to_text(value) for value in _values(data)])})
@@ -546,22 +550,37 @@ def as_table(data: Any) -> pa.Table | None:
         if not getattr(getattr(data, "columns", None), "is_unique", True):  # of pandas
             data = data.set_axis(unique_names([str(name) for name in data.columns]), axis=1)
         try:
-            return as_table(pa.table(data))
+            table = pa.table(data)
+            if any(
+                getattr(kind.type, "extension_name", "")[:7] == "pandas." for kind in table.schema
+            ):
+                raise TypeError  # a period would be a bare number
+            return as_table(table)
         except (pa.ArrowException, TypeError, OverflowError, UnicodeError) as error:
             if not hasattr(data, "columns"):
                 raise DataError(
                     f"the table cannot be read by Arrow ({error}); pass a list of texts."
                 ) from error
-            return _table_of({n: list(data[n]) for n in data.columns})  # cells of many kinds
+            return _table_of({n: _column(data[n]) for n in data.columns})  # cells of many kinds
     if isinstance(data, (list, tuple)) and data and all(isinstance(v, Mapping) for v in data):
         names = dict.fromkeys(name for row in data for name in row)
         return _table_of({name: [row.get(name) for row in data] for name in names})
     return None
 
 
-def _table_of(columns: dict[Any, list[Any]]) -> pa.Table:
+def _column(column: Any) -> Any:
+    """A column of a frame as Arrow has it, or its cells where Arrow cannot hold them."""
+    with suppress(pa.ArrowException, TypeError, OverflowError, UnicodeError):
+        found = pa.array(column)
+        if not isinstance(found.type, pa.BaseExtensionType):
+            return found
+    return list(column)
+
+
+def _table_of(columns: dict[Any, Any]) -> pa.Table:
     names = unique_names([str(name) for name in columns])
-    return pa.Table.from_arrays([as_array(values) for values in columns.values()], names)
+    cells = (as_array(cell) if isinstance(cell, list) else cell for cell in columns.values())
+    return pa.Table.from_arrays([*cells], names)
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
@@ -642,9 +661,9 @@ def _values(data: Any) -> list[Any]:
             f"the texts (X, data) should be a list of texts or a table, got {type(data).__name__}."
         ) from error
     for i, value in enumerate(values):
-        if isinstance(value, (list, tuple, Mapping, np.ndarray)):
+        if isinstance(value, (list, tuple, Mapping, np.ndarray, np.void, PurePath)):
             raise DataError(
                 f"X[{i}] is a {type(value).__name__}, not a text. For an array of vectors set "
-                "encoder='precomputed'."
+                "encoder='precomputed'; rows of a table are a list of dicts, files a list of Path."
             )
     return values

@@ -74,7 +74,8 @@ class Source:
         files: list[Any] = [source] if one else list(source)  # type: ignore[arg-type]
         for file in files:
             check_path("source", file)
-        self.name = str(source) if one or not files else f"{files[0]} and {len(files) - 1} more"
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        self.name = str(source) if one or not files else f"{files[0]}{more}"
         self._path, self.inside = file_of(self.name) if one else (Path(), "")
         listed = [several(str(file)) or ([] if one else [file]) for file in files]
         self.parts = [Source(str(path)) for path in chain.from_iterable(listed)]

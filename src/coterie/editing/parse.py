@@ -8,6 +8,7 @@ keys are rejected, because they hide what a file does.
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 from coterie._validation import did_you_mean, share_of, whole_number
 from coterie.corpus.corpus import clean_name as visible
 from coterie.errors import DataError, UsageError
+from coterie.run_files import NO_CLUSTER, NONE_OF_THESE
 
 LARGEST = 8 << 20  # bytes of a file
 YAML_DEPTH = 20  # lists and mappings in one another
@@ -113,7 +115,7 @@ def read_entries(path: Path) -> list[tuple[int, Any]]:
     if suffix != ".json":
         return read_yaml(text, str(path))
     try:
-        value = json.loads(text, object_pairs_hook=_once)
+        value = json.loads(text, object_pairs_hook=once)
     except (RecursionError, ValueError) as error:
         raise DataError(f"{path}: this is not JSON that can be read: {error}.") from error
     if isinstance(value, dict):
@@ -136,7 +138,8 @@ def _read_text(path: Path) -> str:
         raise DataError(f"{path} is not UTF-8; save it as UTF-8.") from error
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON whose keys all differ, for ``json.loads``."""
     out: dict[str, Any] = {}
     for key, value in pairs:
         if key in out:
@@ -224,7 +227,9 @@ def clean_name(value: object) -> str:
             f"A name has 1 to {NAME_LENGTH} characters that can be seen; got {name[:40]!r}.",
             code="edit.bad_name_length",
         )
-    return name
+    if name in (NO_CLUSTER, NONE_OF_THESE):
+        raise DataError(f"{name!r} is the name of rows without a cluster; choose another one.")
+    return unicodedata.normalize("NFC", name)
 
 
 def read_yaml(text: str, name: str) -> list[tuple[int, Any]]:

@@ -89,7 +89,7 @@ class Updated:
             return [f"{self.run} has these rows already; nothing was changed."]
         inside = sum(cluster.size for cluster in self.new)
         made = f"{len(self.new)} new cluster{'' if len(self.new) == 1 else 's'}"
-        new = f", {inside:,} of them in {made}" if self.new else ", all in the clusters there were"
+        new = f", {inside:,} of them in {made}" if self.new else ", none of them in a new cluster"
         if self.refit is not None:
             new = f"; {made}"
         out = [f"{self.rows:,} rows added{new}. Old rows moved: {self.moved:,}."]

@@ -44,6 +44,7 @@ from coterie.runs.added import Updated
 from coterie.runs.folder import refuse_taken
 from coterie.runs.label import Labeller
 from coterie.runs.masked import masker_of
+from coterie.runs.sample import files_of
 from coterie.runs.stability import stability
 from coterie.runs.timeline import timeline
 from coterie.runs.update import UpdateOptions, update
@@ -165,7 +166,7 @@ class Run(Plots):
 
         Parameters
         ----------
-        data : list of str, Series, DataFrame or Arrow table; or str or Path of a file
+        data : list of str, Series, DataFrame or Arrow table; or str, Path or list of Path of files
             ``coterie predict`` and :func:`coterie.runs.label.predict_file` write files of any size.
         level : int or str, optional
             Of a run with a merge tree: number of clusters, or "broad", "medium" or "fine".
@@ -193,7 +194,7 @@ class Run(Plots):
             raise UsageError(
                 f"there is no file {data!r}; to predict a single text, give a list of one text."
             )
-        read = read_corpus if isinstance(data, (str, Path)) else make_corpus
+        read = read_corpus if files_of(data) else make_corpus
         masker = masker_of(self.folder, mask, mask_names)
         corpus = read(data, text_column=text_column, masker=masker)
         labeller = Labeller(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, Unpack
@@ -24,7 +25,7 @@ from coterie._trust import damaged
 from coterie._validation import check_choice, checked
 from coterie.clustering import Clustering, opened, read, save
 from coterie.corpus import Corpus, make_corpus
-from coterie.corpus.corpus import build, cell_values, check_column, value_to_text
+from coterie.corpus.corpus import build, cell_values, check_column, make_note, value_to_text
 from coterie.corpus.read import ReadOptions, read_table
 from coterie.corpus.sentences import split_corpus
 from coterie.errors import DataError, UsageError, counted
@@ -37,6 +38,7 @@ from coterie.runs.engine import Engine
 from coterie.runs.folder import now
 from coterie.runs.guide import kept_guidance
 from coterie.runs.masked import masker_of
+from coterie.runs.sample import files_of
 from coterie.runs.update_files import add_files, new_files
 
 
@@ -82,7 +84,7 @@ def update(  # noqa: PLR0913 - options of one command
     ----------
     run : str or Path
         Folder of a finished run.
-    data : list of str, Series, DataFrame or Arrow table; or str or Path of a file; or None
+    data : list of str, Series, DataFrame or Arrow table; or str, Path or list of Path; or None
         None adds no rows, for a refit.
     text_column : str, optional
         Column of the new data with the texts. Default: called as in the run, else the obvious one.
@@ -149,8 +151,7 @@ def update(  # noqa: PLR0913 - options of one command
             text = _text_column(before, table.column_names, guess, text_column)
             masker = masker_of(folder, None, mask_names)
             corpus, notes = _fitting(before, table, text, id_column is None, new_only, masker)
-        known = [entry["sha256"] for entry in before.facts.get("updates", [])]
-        if corpus is not None and corpus.sha256 in known and not again:
+        if corpus is not None and not again and _has(before, corpus.table):
             corpus = None
         if refit:
             return _refit(before, corpus, n_clusters, notes, dry_run, confirm)
@@ -159,7 +160,7 @@ def update(  # noqa: PLR0913 - options of one command
         added = AddedRows(before, corpus)
         found = Updated(
             folder,
-            len(known) + 1,
+            len(before.facts.get("updates", [])) + 1,
             added.n_input,
             new=tuple(c for c in added.clusters if c.id in added.new),
             drift=added.drift,
@@ -281,15 +282,24 @@ def _refit_options(
     return out | given
 
 
-def _read(data: object, reading: Mapping[str, Any]) -> tuple[pa.Table, str | None]:
+def _read(data: Any, reading: Mapping[str, Any]) -> tuple[pa.Table, str | None]:
     """The new rows, and their column of texts where that is obvious."""
-    if not isinstance(data, (str, Path)):
+    if not files_of(data):
         corpus = make_corpus(data)
         return corpus.table, corpus.text_column
     table = read_table(data, **reading)[0]
     if not len(table):
         raise DataError(f"{data} is empty; give a file with texts.")
     return table, table.column_names[0] if len(table.column_names) == 1 else None
+
+
+def _has(run: Clustering, table: pa.Table) -> bool:
+    """Whether the run was made of just these rows, or an update has added them."""
+    made = [] if "split" not in run.facts else [run.facts["split"]["column"]]
+    old, new = run.input.drop_columns(made), table.drop_columns(made)
+    firsts = [entry.get("first", 0) for entry in run.facts.get("updates", [])]
+    bounds = pairwise(sorted([0, *firsts, len(old)]))
+    return any(old.slice(a, b - a).equals(new.select(old.column_names)) for a, b in bounds)
 
 
 def _fitting(
@@ -317,16 +327,22 @@ def _fitting(
     for name in wanted:
         source = text if name == run.text_column else name
         cells = cell_values(table.column(source)) if source in names else [None] * len(table)
+        if name == run.id_column and run.facts["data"].get("types", {}).get(name) != "double":
+            # pandas makes floats of whole numbers where one is missing
+            cells = [int(v) if isinstance(v, float) and v.is_integer() else v for v in cells]
         columns[name] = [value_to_text(value) for value in cells]
     fitting = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
+    kept = list(range(len(fitting)))
     if run.id_column is not None and run.id_column in names:
-        fitting, dropped = _new_rows(run, fitting, new_only)
-        if dropped:
+        kept = _new_rows(run, fitting, new_only)
+        if dropped := len(fitting) - len(kept):
             notes.append(f"{dropped:,} rows are left out: the run has their ids already.")
-        if not len(fitting):
+        if not kept:
             return None, tuple(notes)
+        fitting = fitting.take(pa.array(kept, pa.int64()))
     corpus = build(fitting, run.text_column, run.id_column, masker=masker)
-    notes += [note.message for note in corpus.notes]
+    told = (make_note(n.kind, n.count, [kept[i - 1] + 1 for i in n.rows]) for n in corpus.notes)
+    notes += [note.message for note in told if note]
     notes += [] if corpus.masked is None else [masked_sentence(corpus.masked)]
     return (corpus if split is None else _cut(corpus, split)), tuple(notes)
 
@@ -355,8 +371,8 @@ def _text_column(run: Clustering, names: list[str], guess: str | None, wanted: s
     return guess
 
 
-def _new_rows(run: Clustering, table: pa.Table, new_only: bool) -> tuple[pa.Table, int]:
-    """The rows whose id is new; how many were left out."""
+def _new_rows(run: Clustering, table: pa.Table, new_only: bool) -> list[int]:
+    """The rows whose id is new."""
     ids = table.column(run.id_column).to_pylist()
     known = set(run.ids or ()) - {""}
     old = [i for i, value in enumerate(ids) if value in known]
@@ -377,4 +393,4 @@ def _new_rows(run: Clustering, table: pa.Table, new_only: bool) -> tuple[pa.Tabl
             "all); give each row its own, or add the rows without ids: `id_column='none'`.",
             code="update.one_id",
         )
-    return table.take(pa.array(keep, pa.int64())), len(old)
+    return keep

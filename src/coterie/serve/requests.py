@@ -10,6 +10,7 @@ from anyio import fail_after
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 
+from coterie.editing.parse import once
 from coterie.serve.access import Settings
 from coterie.serve.errors import ServeError
 from coterie.serve.schema import QUERY
@@ -82,7 +83,8 @@ async def _read_body(request: Request, most: int) -> bytes:
 def parse_object(body: bytes) -> dict[str, Any]:
     """An object of JSON; refuse what is none, with the reason."""
     try:
-        found = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
+        text = body.decode("utf-8")
+        found = json.loads(text, parse_constant=_no_constant, object_pairs_hook=once)
         if not isinstance(found, dict):
             raise ValueError('an object is wanted, as in {"text": "..."}')
     except (ValueError, RecursionError) as error:
