@@ -172,8 +172,12 @@ def test_a_cut_that_is_none_is_refused_with_what_is_possible(said: object) -> No
     assert "`" not in str(caught.value)  # predict calls it `level`
 
 
+def test_a_cut_may_be_a_number_of_numpy() -> None:
+    assert random_tree(3).number(np.int64(2)) == 2
+
+
 def test_a_run_without_a_tree_says_what_to_do() -> None:
-    with raises(UsageError, "no merge tree", "without `n_clusters`"):
+    with raises(UsageError, "no merge tree", "without `n_clusters`", "too few"):
         need_tree(None)
 
 

@@ -198,3 +198,19 @@ def test_numbers_of_a_table_are_numbers() -> None:
     column = pandas.Series(LABELS, dtype="Int64")
     (level,) = nest(VECTORS, column, levels=[2])
     assert level.labels.tolist() == nest(VECTORS, LABELS, levels=[2])[0].labels.tolist()
+
+
+def test_a_path_does_not_begin_in_a_home_that_only_arrow_would_look_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = coterie.cluster(TEXTS, 2, method="kmeans", encoder="tfidf")
+    calls: dict[str, Callable[[str], Any]] = {
+        "folder": lambda path: coterie.cluster(TEXTS, 2, encoder="tfidf", folder=path),
+        "data": lambda path: coterie.cluster(path, 2, encoder="tfidf"),
+        "path": run.report,
+    }
+    for name, call in calls.items():
+        with raises(UsageError, name, "'~/home'", "whole path"):
+            call("~/home")
+    assert not any(tmp_path.iterdir())

@@ -136,6 +136,8 @@ def check_path(name: str, value: Any) -> Path:
     if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
         raise wrong_kind(name, value, KINDS[Path])
     reason: object = "it is empty" if value == "" else None
+    if name != "encoder" and os.path.expanduser(value) != os.fspath(value):  # noqa: PTH111
+        reason = "~ is not read as your home folder; write the whole path"  # Arrow alone reads it
     try:
         os.stat(value)  # noqa: PTH116 - a path may be one that pathlib cannot hold
     except OSError as error:
@@ -143,7 +145,9 @@ def check_path(name: str, value: Any) -> Path:
     except ValueError as error:  # a zero byte, or half a character
         reason = str(error)
     if reason is not None:
-        raise UsageError(f"{_called(name)}: {_short(value)} cannot be a path here: {reason}.")
+        raise UsageError(
+            f"{_called(name)}: {_short(os.fspath(value))} cannot be a path here: {reason}."
+        )
     return Path(value)
 
 

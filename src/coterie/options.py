@@ -354,7 +354,8 @@ class Options(Reading):
     def steered(self) -> list[str]:
         """The options that say what is known."""
         names = ("themes", "labels", "only_known", "must_link", "cannot_link", "constraints")
-        return [name for name in names if getattr(self, name) not in (None, False)]
+        given = {name: getattr(self, name) for name in names}
+        return [name for name, value in given.items() if value is not None and value is not False]
 
     def make_checked_model(self) -> TextClusterer:
         """The estimator with parameters that can work, before the texts are read."""

@@ -148,7 +148,7 @@ def _about_guidance(about: Mapping[str, Any] | None) -> list[str]:
         were = f"{what[0]} was" if count == 1 else f"{what[1]} were"
         labelled = about.get("labelled", 0)
         by = f" by {labelled:,} labelled rows" if labelled else ""
-        beside = "No other cluster was looked for."
+        beside = "There is no other cluster."
         if found:
             beside = f"{counted(found, 'further cluster')} found beside."
         out.append(f"{count} {were} given{by}. {beside}")

@@ -18,6 +18,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ class Tree:
         """How many clusters a cut has that is asked for by a level's name or by a number."""
         if isinstance(said, str) and said in self.levels:
             return self.levels[said]
-        n = whole_number(str(said)) if isinstance(said, (int, str)) else None
+        n = whole_number(str(said)) if isinstance(said, (Integral, str)) else None
         if n == self.finest == 1 or n == self.at:  # as after merges by hand
             return n
         if n is None or not 2 <= n <= self.finest:
@@ -382,7 +383,8 @@ def need_tree(tree: Tree | None) -> Tree:
     if tree is None:
         raise UsageError(
             "this run has no merge tree, so it has no other levels: its number of clusters was "
-            "given, or an earlier version wrote it. Run coterie cluster without `n_clusters`.",
+            "given, its texts are too few, or an earlier version wrote it. Run coterie cluster "
+            "without `n_clusters`, on a dozen texts or more.",
             code="cut.no_tree",
         )
     return tree

@@ -189,6 +189,21 @@ def test_a_file_without_a_header_keeps_its_first_row(
         assert [note.message for note in stream.notes if note.kind == "header"] == said
 
 
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_a_line_that_tells_excel_the_delimiter_is_no_row(mark: str, tmp_path: Path) -> None:
+    rows = [["text", "n"], ["a parcel, late", "1"], ["a refund", "2"]]
+    lines = [mark.join(f'"{cell}"' for cell in row) for row in rows]
+    (tmp_path / "a.csv").write_text("\r\n".join([f"sep={mark}", *lines]), newline="")
+    found = read_corpus(tmp_path / "a.csv")
+    assert found.texts == ["a parcel, late", "a refund"] and found.table.column_names == [
+        "text",
+        "n",
+    ]
+    (tmp_path / "a.csv").write_text("\n".join([f"sep={mark}", *lines, "x"]))
+    with raises(DataError, "line 5"):
+        read_corpus(tmp_path / "a.csv")
+
+
 def test_columns_without_a_header_have_numbers(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1,my parcel is late\n2,a refund please\n")
     corpus = read_corpus(tmp_path / "a.csv")

@@ -136,7 +136,7 @@ def test_the_curve_has_every_number_that_was_tried(run: coterie.Run, tmp_path: P
 def test_what_a_run_does_not_have_is_no_figure(run: coterie.Run) -> None:
     bare = coterie.cluster(["red apple", "ripe apple", "old car"], 2, "kmeans", encoder="tfidf")
     for draw in (bare.plot_tree, lambda: bare.plot_map(level=2), bare.plot_number):
-        with raises(UsageError, "n_clusters"):
+        with raises(UsageError, "n_clusters", "too few"):
             draw()
     with raises(DataError, "date_column"):
         bare.plot_over_time()

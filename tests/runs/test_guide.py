@@ -71,6 +71,17 @@ def test_the_summary_agrees_with_the_number_of_given_classes() -> None:
     assert said.startswith(f"About {suggested} clusters")
 
 
+def test_only_clusters_with_texts_are_counted_as_found_beside() -> None:
+    run = cluster(TEXTS, 4, labels=["all"] * len(TEXTS), **WITH)
+    assert sizes(run) == {"all": len(TEXTS)}
+    assert not any("beside" in line for line in run.summary)
+
+
+def test_links_may_be_an_array() -> None:
+    run = cluster(TEXTS, 3, must_link=np.array([[0, 5]]), **WITH)
+    assert run.labels[0] == run.labels[5]
+
+
 def test_only_known_makes_no_other_cluster(tmp_path: Path) -> None:
     run = cluster(TEXTS, labels=SOME, only_known=True, folder=tmp_path / "run", **WITH)
     assert sizes(run).keys() == {"cars", "fruit"}

@@ -226,3 +226,17 @@ def test_a_missing_list_of_names_is_rejected(file: Path, tmp_path: Path) -> None
         "cluster", file, "--mask-names", tmp_path / "none.txt", "--out", tmp_path / "o", code=3
     )
     assert says(result.output, "cannot be read as a list")
+
+
+@pytest.mark.parametrize("other", [{"mask": True}, {"id_column": "id"}])
+def test_a_finished_run_that_was_read_otherwise_is_another_run(other, tmp_path: Path) -> None:
+    """The texts hold no secret, so they are the same; the column beside does."""
+    texts = ["red apple", "ripe apple", "old car", "fast car"]
+    rows = [(f"r{i}", text, SECRETS[0]) for i, text in enumerate(texts)]
+    file = write(tmp_path / "texts.csv", rows)
+    asked = {"method": "kmeans", "encoder": "tfidf", "text_column": "text"}
+    asked |= {"folder": tmp_path / "run", "resume": True}
+    cluster(file, 2, **asked)
+    assert not cluster(file, 2, **asked).fresh
+    with raises(UsageError, "other settings", *other):
+        cluster(file, 2, **asked, **other)

@@ -25,6 +25,7 @@ from coterie.errors import DataError
 HEADER_SAMPLE = 100  # rows that tell whether the first one is a header
 SENTENCE = 4  # words of a cell that is more than a name
 YEAR = re.compile(r"(?:19|20)\d\d")
+ABOVE = re.compile(r"\A[\r\n]*(?:sep=[,;\t|][\r\n]+)?")  # the header: a line that Excel reads
 LINE_END = re.compile(r"\r\n?|\n")
 QUOTED_CELL = re.compile(r'"(?<![^\t]")[^"]*(?:""[^"]*)*"(?=\t|\Z)')  # of a line of TSV
 
@@ -126,7 +127,7 @@ class Delimited:
         text = text.rstrip("\r\n")
         first = not self.names
         if first:
-            begin = text.lstrip("\r\n")
+            begin = ABOVE.sub("", text)
             self._lines += count_lines(text[: len(text) - len(begin)])
             text = begin
             rows = [row for _, row in self._python_rows(text, HEADER_SAMPLE + 1)]

@@ -315,8 +315,8 @@ class Plots(RunFiles):
         found = self.manifest.get("number_of_clusters") or {}
         if not found.get("curve"):
             raise UsageError(
-                "no numbers of clusters were tried for this run: it was given one. Run coterie "
-                "cluster without `n_clusters`."
+                "no numbers of clusters were tried for this run: it was given one, or its texts "
+                "are too few. Run coterie cluster without `n_clusters`, on a dozen texts or more."
             )
         ax = _axes(ax, figsize or (8.0, 3.5))
         ax.set_xscale("log")

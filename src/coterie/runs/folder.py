@@ -180,12 +180,14 @@ class RunFolder:
     def _check_same(self, earlier: dict[str, Any]) -> None:
         """Reject a run with other settings or other texts: it cannot be resumed."""
         mine = self.manifest
-        for key in ("method", "parameters", "handover"):
-            before = earlier.get(key, mine[key])
-            if before != mine[key]:
+        keys = ("method", "parameters", "handover")
+        pairs = {key: (earlier.get(key, mine[key]), mine[key]) for key in keys}
+        pairs["data"] = (_reading(earlier), _reading(mine))
+        for key, (before, asked) in pairs.items():
+            if before != asked:
                 raise UsageError(
                     f"`resume`: the run in {self.path} has other settings ({key}: "
-                    f"{_difference(before, mine[key])}); repeat the same command."
+                    f"{_difference(before, asked)}); repeat the same command."
                 )
         if earlier.get("data", {}).get("sha256") != mine["data"]["sha256"]:
             raise DataError(f"`resume`: the texts differ from those of the run in {self.path}.")
@@ -196,6 +198,12 @@ class RunFolder:
                 f"`resume`: the run in {self.work} was fitted on {fitted} texts, not "
                 f"{mine['fit_sample']:,}; repeat the same command."
             )
+
+
+def _reading(manifest: dict[str, Any]) -> dict[str, Any]:
+    """How the table was read, apart from its texts."""
+    data = manifest.get("data", {})
+    return {"id_column": data.get("id_column"), "mask": "masked" in data}
 
 
 def now() -> str:

@@ -208,11 +208,11 @@ def about_guidance(guidance: Guidance, model: TextClusterer, options: Options) -
 
     Under ``kept`` is all that a refit needs.
     """
-    left = set(range(len(model.classes_))) - set(np.unique(model.labels_).tolist())
+    used, classes = set(np.unique(model.labels_).tolist()), range(len(model.classes_))
     return {
         "given": list(model.classes_),
-        "empty": [*model.empty_classes_, *(model.classes_[i] for i in sorted(left))],
-        "found": model.n_clusters_ - len(model.classes_),
+        "empty": [*model.empty_classes_, *(model.classes_[i] for i in classes if i not in used)],
+        "found": sum(cluster >= len(classes) for cluster in used),
         "labelled": len(guidance.labels),
         "themes": len(guidance.themes),
         "must_link": len(guidance.together),
