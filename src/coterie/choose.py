@@ -190,7 +190,7 @@ def numbers_to_try(largest: int) -> list[int]:
 def effective_dimension(x: Floats) -> float:
     """In how many directions rows vary: the participation ratio, of order 3, of their variances.
 
-    With variances of shares ``p`` along the principal directions it is ``sum(p ** 3) ** (-1 / 2)``:
+    With variances of shares ``p`` of the principal components it is ``sum(p ** 3) ** (-1 / 2)``:
     ``d`` for equal variances in ``d`` directions, and little more where the others are small.
 
     Examples

@@ -293,7 +293,10 @@ def test_a_name_holds_no_pieces_of_words(monkeypatch) -> None:
 )
 def test_no_function_word_is_in_a_name(monkeypatch, words: list[str], mark: str) -> None:
     found = re.compile("|".join(words)).findall
-    cut = lambda text: [w + mark * (w not in (words[0], words[3])) for w in found(text)]  # noqa: E731
+
+    def cut(text: str) -> list[str]:
+        return [word + mark * (word not in (words[0], words[3])) for word in found(text)]
+
     monkeypatch.setattr(cutting, "segmenter", lambda language: cut)
     texts = [a + b for a, *more in (words[:3], words[3:]) for b in more * 3]
     assert names(texts, [0] * 6 + [1] * 6) == [words[0], words[3]]

@@ -16,6 +16,7 @@ from coterie._validation import whole_number
 from coterie.corpus import read_table
 from coterie.corpus.corpus import (
     as_table,
+    as_whole,
     cell_values,
     check_column,
     clean_values,
@@ -159,9 +160,7 @@ def read_labels(values: Sequence[Any]) -> tuple[Ints, dict[int, str]]:
     (array([ 1, -1,  0]), {0: 'broken', 1: 'late'})
     """
     plain = (value.item() if isinstance(value, np.generic) else value for value in values)
-    # pandas makes floats of whole numbers where one is missing
-    plain = (int(v) if isinstance(v, float) and v.is_integer() else v for v in plain)
-    texts = [value_to_text(value).strip() for value in plain]
+    texts = [value_to_text(as_whole(value)).strip() for value in plain]
     kinds = sorted({text for text in texts if text})
     whole = all(_whole(text) for text in kinds)
     if whole and any(int(text) < -1 for text in kinds):

@@ -111,6 +111,11 @@ def has_words(text: str) -> bool:
     return any(character.isalnum() for character in text) or EMOJI.search(text) is not None
 
 
+def as_whole(value: Any) -> Any:
+    """A cell; whole numbers that pandas made floats, since one is missing, are whole again."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def value_to_text(value: Any) -> str:
     """Text of a table cell: missing values become the empty text, nested ones JSON."""
     if isinstance(value, str):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie._types import Ints
+from coterie.corpus.corpus import as_whole
 
 MOST_PERIODS = 40
 UNITS = ("day", "week", "month", "quarter", "year")
@@ -246,6 +247,4 @@ def as_text(value: object) -> str:
     """
     if value is None or value != value:
         return MISSING
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value).strip() or MISSING
+    return str(as_whole(value)).strip() or MISSING

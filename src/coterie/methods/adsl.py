@@ -503,7 +503,7 @@ def center_distances(vectors: Tensor, labels: Tensor, weights: Tensor, n_cluster
     labels : Tensor of shape (n,)
         Every cluster has a member.
     weights : Tensor of shape (n,)
-        How often each row counts in the mean.
+        Weight of each row in the average.
     n_clusters : int
     """
     sums = vectors.new_zeros(n_clusters, vectors.shape[1])

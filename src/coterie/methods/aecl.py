@@ -361,7 +361,7 @@ def trusted_nll(log_p: Tensor, log_guide: Tensor, threshold: float) -> Tensor:
     log_guide : Tensor of shape (n, k)
         The view whose labels are learned; it gets no gradient.
     threshold : float
-        Least top probability of a pseudo-label; other rows count as zero in the mean.
+        Least top probability of a pseudo-label; other rows add zero to the average.
 
     Returns
     -------

@@ -127,7 +127,7 @@ class Auto(WeightedClusterer):
     A sentence encoder gives three views in one pass (:class:`coterie.encoders.ViewsEncoder`); other
     encoders give one. The number of neighbours is ``n / (2 * n_clusters)``, at least 4 and at most
     10, and never more than a cluster of mean size has other members; among more than 5,000 texts
-    they are searched in the 300 principal directions. Smoothing has 8 rounds on the
+    they are searched in 300 principal components. Smoothing has 8 rounds on the
     same graph, each with a share of 0.1 of the first vector. Consensus is average linkage of the
     share of runs that keep two texts together. Linkage takes its place where what it lacks to a
     modularity of one, on the graph of 15 neighbours, is less than 0.83 of what the consensus lacks.

@@ -1,8 +1,8 @@
 """Where each text lies on the map: two coordinates from its vector.
 
 Where there are enough texts, neighbours pull each other and others push (:func:`place`). Of fewer
-every cluster becomes a disc: discs are arranged by the principal directions of their centers and
-pushed apart, members lie in their disc by its own principal directions. Labels come before the map
+every cluster becomes a disc: discs are arranged by the principal components of their centers and
+pushed apart, members lie in their disc by its own principal components. Labels come before the map
 and never depend on it.
 
 Vectors of the same texts differ in their last digits, depending on what they were encoded with in
@@ -167,7 +167,7 @@ POINTS = 200_000  # on the map; more would hide each other and make the page hea
 LAID_OUT = 20_000  # texts that pull and push each other; others are placed beside them
 PER_CLUSTER = 20  # texts of a small cluster that are on the map whatever its share
 FEW_TEXTS = 200  # texts below which neighbours say too little
-DIMENSIONS = 50  # principal directions that the layout looks at
+DIMENSIONS = 50  # principal components that the layout looks at
 WIDE = 1_000  # numbers of a vector up to which they are found exactly
 FITTED = 5_000  # texts that they are found on
 NEIGHBORS = 15

@@ -15,7 +15,7 @@ import pyarrow as pa
 from coterie._validation import whole_number
 from coterie.base.edited import fingerprint
 from coterie.corpus import Corpus
-from coterie.corpus.corpus import cell_values, check_column
+from coterie.corpus.corpus import as_whole, cell_values, check_column
 from coterie.editing.parse import read_entries
 from coterie.errors import DataError, UsageError
 from coterie.guidance import (
@@ -136,9 +136,8 @@ def _labels(given: object, corpus: Corpus) -> list[str | None]:
 
 
 def _name(value: Any) -> str:
-    """A label as a name; numbers that a table made decimal, since some are missing, are whole."""
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole else value).strip()
+    """A label as a name."""
+    return str(as_whole(value)).strip()
 
 
 def _read_links(

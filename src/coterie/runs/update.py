@@ -25,7 +25,14 @@ from coterie._trust import damaged
 from coterie._validation import check_choice, checked
 from coterie.clustering import Clustering, opened, read, save
 from coterie.corpus import Corpus, make_corpus
-from coterie.corpus.corpus import build, cell_values, check_column, make_note, value_to_text
+from coterie.corpus.corpus import (
+    as_whole,
+    build,
+    cell_values,
+    check_column,
+    make_note,
+    value_to_text,
+)
 from coterie.corpus.read import ReadOptions, read_table
 from coterie.corpus.sentences import split_corpus
 from coterie.errors import DataError, UsageError, counted
@@ -328,8 +335,7 @@ def _fitting(
         source = text if name == run.text_column else name
         cells = cell_values(table.column(source)) if source in names else [None] * len(table)
         if name == run.id_column and run.facts["data"].get("types", {}).get(name) != "double":
-            # pandas makes floats of whole numbers where one is missing
-            cells = [int(v) if isinstance(v, float) and v.is_integer() else v for v in cells]
+            cells = [as_whole(value) for value in cells]
         columns[name] = [value_to_text(value) for value in cells]
     fitting = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
     kept = list(range(len(fitting)))

@@ -351,7 +351,7 @@ def systems_part(rows: Sequence[Row]) -> str:
         "ACC / NMI in % at the end of training, K given, mean ± sample deviation over the seeds in "
         "brackets; 5, 2‡: in two of the five runs the guard returned the clusters from before "
         "training instead; *K found*: the number of clusters that was found instead of given is in "
-        f"brackets. Bold, K given: above everything that the five papers print without doubt. "
+        "brackets. Bold, K given: above everything that the five papers print without doubt. "
         f"{_doubtful()}"
         f"† was chosen with labels. {EASY} SCCL has 3,000 steps at rates of 1e-5 and 1e-3 with the "
         "released settings, which other systems are to be compared with; the column of 1,000 steps "
