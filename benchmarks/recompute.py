@@ -6,13 +6,14 @@
 
 Nothing of coterie_bench is imported: which lines belong to a number is decided here anew, from
 the labels, and tests are those of scipy. Pages: the table of the README, the tables of methods,
-that of the main systems and the gains on benchmarks.md, and the claims on faithful.md with
+that of the main systems and the gains on benchmarks.md; and every comparison in verdicts.csv with
 interval, n, p and Holm's p. The exit code is 1 where a number differs by more than its last digit.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import random
 import re
@@ -269,46 +270,43 @@ def compared(claim: dict, lines: Lines):
                 yield dataset, label, n, found
 
 
-EFFECT = re.compile(
-    r"(?P<set>[\w-]+)(?: over (?P<over>.+?))? (?P<value>[+-][\d.e-]+)"
-    r"(?: \[(?P<low>[-\d.e]+), (?P<high>[-\d.e]+)\])? \((?P<n>[\d/]+)(?: texts)?\)"
-    r"(?: (?P<p>[<.\d]+)/(?P<holm>[<.\d]+))?"
-)
-
-
-def of_claims(page: str, text: str, lines: Lines, papers: list[dict]):
-    """Effects, intervals, n, p and Holm's p of the rows of claims."""
-    for paper, table in zip(papers, marked(text, "claims"), strict=True):
-        found: dict[str, dict] = {}  # claim as the page has it: (set, other) to n and effect
+def of_claims(file: Path, lines: Lines, papers: list[dict]):
+    """Effects, intervals, n, p and Holm's p of all comparisons."""
+    with file.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    for paper in papers:
+        found: dict[tuple, tuple] = {}  # claim, where, set, other: n and effect
         family: list[tuple[float, tuple]] = []
         for claim in paper["claims"]:
-            name = f"{claim['what']} ({claim['where']}{', ACC' * (claim.get('score') == 'acc')})"
-            assert name not in found, f"two claims of one name: {name}"
-            found[name] = {}
             for dataset, other, n, effect in compared(claim, lines):
-                found[name][dataset, other] = (n, effect)
+                key = (claim["what"], claim["where"], dataset, other)
+                assert key not in found, f"two claims of one name: {key}"
+                found[key] = (n, effect)
                 if effect and not claim.get("void"):
-                    family.append((effect[3], (name, dataset, other)))
+                    family.append((effect[3], key))
         corrected, highest = {}, 0.0
         for rank, (p, key) in enumerate(sorted(family, key=lambda one: one[0])):
             highest = max(highest, min(1.0, p * (len(family) - rank)))
             corrected[key] = highest
-        for name, _, evidence in cells(table)[1:]:
-            for part in evidence.split("; "):
-                item = EFFECT.fullmatch(part)
-                if item is None:
-                    continue
-                known = found[name]
-                over = item["over"] or next(o for d, o in known if d == item["set"])
-                n, effect = known[item["set"], over]
-                where = f"{page}: {paper['name']}, {name}, {part.split(' [')[0]}"
-                yield f"{where}, n", item["n"], "/".join(map(str, dict.fromkeys(n)))
-                if effect is None:
-                    continue
-                values = (*effect, corrected.get((name, item["set"], over)))
-                for what, value in zip(("value", "low", "high", "p", "holm"), values, strict=True):
-                    if item[what] is not None:
-                        yield f"{where}, {what}", item[what], value
+        own = [row for row in rows if row["paper"] == paper["name"]]
+        assert len(own) == len(found), f"{file.name}: {paper['name']} has {len(own)} comparisons"
+        for row in own:
+            key = next(k for k in found if matches(k, row))
+            n, effect = found[key]
+            where = ", ".join(row[name] for name in ("paper", "claim", "dataset", "second"))
+            where = f"{file.name}: {where}"
+            yield f"{where}, n", row["n"], "/".join(map(str, n))
+            if effect is None:
+                continue
+            values = (*effect, corrected.get(key))
+            for what, value in zip(("effect", "low", "high", "p", "holm"), values, strict=True):
+                if row[what]:
+                    yield f"{where}, {what}", row[what], value
+
+
+def matches(key: tuple, row: dict) -> bool:
+    """Whether a comparison is that of a row; those of figures and stages name no other entry."""
+    return key[:3] == (row["claim"], row["where"], row["dataset"]) and key[3] in ("", row["second"])
 
 
 def agrees(printed: str, value: float | str) -> bool:
@@ -333,8 +331,7 @@ def numbers(root: Path = ROOT, pages: Path | None = None):
         yield from of_scores(page, text, lines)
         yield from of_means(page, text, lines)
         yield from of_gains(page, text, lines)
-        if "<!-- claims:" in text:
-            yield from of_claims(page, text, lines, papers)
+    yield from of_claims(pages / "results" / "verdicts.csv", lines, papers)
 
 
 def main() -> int:

@@ -63,14 +63,15 @@ CLEAR = lines("a", 0.70, 0.71, 0.72) + lines("b", 0.60, 0.61, 0.62)
 
 def test_a_claim_is_judged_by_the_interval() -> None:
     found = judged(A_OVER_B, CLEAR)
-    assert found.verdict == "holds on 1 set" and found.summary == faithful.HOLDS
+    assert found.verdict == "holds on tweet" and found.summary == faithful.HOLDS
     # Deviations of 1: 10 points less 2.776 times sqrt(2/3); p is 0.00025.
     assert found.evidence == "tweet +10.0 [7.7, 12.3] (3) <.001/<.001"
     noisy = lines("a", 0.60, 0.70, 0.80) + lines("b", 0.50, 0.60, 0.70)
-    assert judged(A_OVER_B, noisy).verdict == "undecided on 1 set"
+    assert judged(A_OVER_B, noisy).verdict == "undecided on tweet"
     two = CLEAR + [r | {"dataset": "agnews"} for r in noisy]
     both = judged(A_OVER_B, two)
-    assert both.verdict == "holds on 1 of 2 sets, undecided on 1"
+    assert both.verdict == "holds on 1 of 2 sets; undecided on agnews"
+    assert both.evidence.startswith("agnews +10.0 [-")  # the weakest of all sets
     assert both.summary == faithful.PART
     assert judged(A_OVER_B, lines("a", 0.7)).verdict == "not tested (no lines)"
 
@@ -110,7 +111,7 @@ def test_runs_that_cannot_decide_test_nothing() -> None:
 def test_a_claim_over_several_entries_rests_on_the_weakest() -> None:
     claim = faithful.Claim("", "", "a", ("b", "c"))
     found = judged(claim, CLEAR + lines("c", 0.80, 0.81, 0.82))
-    assert found.verdict == "does not hold on 1 set" and "over c -10.0" in found.evidence
+    assert found.verdict == "does not hold on tweet" and "over c -10.0" in found.evidence
     claim = faithful.replace(claim, datasets=("tweet",))
     found = judged(claim, CLEAR)  # it may not hold over c
     assert found.verdict.startswith("not tested") and "no lines of c on tweet" in found.evidence
@@ -118,7 +119,7 @@ def test_a_claim_over_several_entries_rests_on_the_weakest() -> None:
 
 def test_sets_that_a_claim_names_and_no_line_has_are_not_tested() -> None:
     claim = faithful.replace(A_OVER_B, datasets=("tweet", "agnews"))
-    assert judged(claim, CLEAR).verdict == "holds on 1 set; not tested on 1"
+    assert judged(claim, CLEAR).verdict == "holds on tweet; not tested on agnews"
     more = CLEAR + lines("a", 0.7, 0.7, 0.7, dataset="agnews")
     assert judged(claim, more).evidence.endswith("; no lines of b on agnews")
 
@@ -149,11 +150,10 @@ def test_what_does_not_survive_the_correction_is_said() -> None:
     paper = faithful.replace(faithful.PAPERS["sccl"], claims=claims)
     rows = lines("a", 0.60, 0.61, 0.62) + lines("b", 0.575, 0.585, 0.595)
     alone, _ = faithful.judge(paper, rows)
-    assert alone.verdict == "holds on 1 set" and alone.effects[0].p == pytest.approx(
-        0.0376, abs=1e-3
-    )
+    assert alone.verdict == "holds on tweet"
+    assert alone.effects[0].p == pytest.approx(0.0376, abs=1e-3)
     first, _ = faithful.judge(paper, rows + lines("c", 0.58, 0.585, 0.592))
-    assert first.verdict == "holds on 1 set (0 after Holm)" and not first.after_holm
+    assert first.verdict == "holds on tweet (0 after Holm)" and not first.after_holm
 
 
 def test_training_has_to_improve_on_both_starts() -> None:
@@ -163,7 +163,7 @@ def test_training_has_to_improve_on_both_starts() -> None:
         assert claim.worse == ("start", "encoder + k-means")
     claim = faithful.Claim("", "", "a", ("start", "encoder + k-means"))
     rows = lines("a", 0.60, 0.61, 0.62)  # the runs started at 50
-    for other, verdict in ((0.55, "holds on 1 set"), (0.7, "does not hold on 1 set")):
+    for other, verdict in ((0.55, "holds on tweet"), (0.7, "does not hold on tweet")):
         more = lines("encoder + k-means", other, other + 0.01, other + 0.02)
         assert judged(claim, rows + more).verdict == verdict
 
@@ -192,10 +192,10 @@ def test_the_main_claims_name_their_sets(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_no_difference_is_an_interval_within_two_points() -> None:
     claim = faithful.replace(A_OVER_B, same=True)
     near = lines("a", 0.510, 0.511, 0.512) + lines("b", 0.500, 0.501, 0.502)
-    assert judged(claim, near).verdict == "holds on 1 set"
+    assert judged(claim, near).verdict == "holds on tweet"
     wide = lines("a", 0.45, 0.50, 0.55) + lines("b", 0.45, 0.50, 0.55)
-    assert judged(claim, wide).verdict == "undecided on 1 set"
-    assert judged(claim, CLEAR).verdict == "does not hold on 1 set"
+    assert judged(claim, wide).verdict == "undecided on tweet"
+    assert judged(claim, CLEAR).verdict == "does not hold on tweet"
 
 
 def test_the_start_is_that_of_the_same_runs() -> None:
@@ -256,9 +256,9 @@ def test_stages_are_compared_in_the_same_runs() -> None:
     close = [staged("tweet", seed, 0.50, end) for seed, end in enumerate((0.53, 0.54, 0.55))]
     found = judged(claim, close)
     # Deviation 1: 4 points, and 4.303 times 1 / sqrt(3) beside it.
-    assert found.verdict == "holds on 1 set" and "tweet +4.0 [1.5, 6.5] (3)" in found.evidence
+    assert found.verdict == "holds on tweet" and "tweet +4.0 [1.5, 6.5] (3)" in found.evidence
     wide = [staged("agnews", seed, 0.50, end) for seed, end in enumerate((0.49, 0.52, 0.60))]
-    assert judged(claim, close + wide).verdict == "holds on 1 of 2 sets, undecided on 1"
+    assert judged(claim, close + wide).verdict == "holds on 1 of 2 sets; undecided on agnews"
     assert judged(claim, close[:2]).verdict == "not tested (2 seeds)"
     assert judged(claim, lines("ClusterBERT", 0.5)).verdict == "not tested (no lines)"
 

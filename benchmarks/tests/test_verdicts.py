@@ -122,14 +122,16 @@ def test_the_weakest_comparison_is_shown() -> None:
 @pytest.mark.parametrize(
     ("kinds", "said"),
     [
-        ([HOLDS], "holds on 1 set"), ([OPEN, OPEN], "undecided on 2 sets"),
-        ([HOLDS, FAILS, OPEN], "holds on 1 of 3 sets, does not hold on 1, undecided on 1"),
-        ([UNTESTED, FAILS], "does not hold on 1 set; not tested on 1"),
+        ([HOLDS], "holds on a"), ([HOLDS, HOLDS], "holds on 2 of 2 sets"),
+        ([OPEN, OPEN], "undecided on a, b"), ([UNTESTED, HOLDS], "holds on b; not tested on a"),
+        ([HOLDS, FAILS, OPEN], "holds on 1 of 3 sets; does not hold on b; undecided on c"),
+        ([UNTESTED, FAILS], "does not hold on b; not tested on a"),
         ([UNTESTED], "not tested (1 seed)"), ([], "not tested (1 seed)"),
     ],
 )  # fmt: skip
 def test_verdicts_in_words(kinds: list[str], said: str) -> None:
-    assert in_words(kinds, "1 seed") == said
-    assert in_words(kinds, "1 seed", kinds.count(HOLDS)) == said
-    fewer = in_words(kinds, "1 seed", 0)
+    sets = dict(zip("abc", kinds, strict=False))
+    assert in_words(sets, "1 seed") == said
+    assert in_words(sets, "1 seed", kinds.count(HOLDS)) == said
+    fewer = in_words(sets, "1 seed", 0)
     assert (" (0 after Holm)" in fewer) == (HOLDS in kinds)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -145,30 +145,31 @@ def on_sets(effects: Sequence[Effect]) -> dict[str, str]:
     return {name: min(found, key=WEAKEST_FIRST.index) for name, found in kinds.items()}
 
 
-def in_words(kinds: Sequence[str], why: str, kept: int | None = None) -> str:
+def in_words(kinds: Mapping[str, str], why: str, kept: int | None = None) -> str:
     """The verdict on a claim from those on its data sets; on ``kept`` it holds after Holm, too.
+
+    Sets on which it holds are counted, the others named.
 
     Examples
     --------
-    >>> in_words(["holds", "holds", "undecided", "not tested"], "1 seed", 1)
-    'holds on 2 of 3 sets (1 after Holm), undecided on 1; not tested on 1'
+    >>> kinds = {"a": "holds", "b": "holds", "c": "undecided", "d": "not tested"}
+    >>> in_words(kinds, "1 seed", 1)
+    'holds on 2 of 3 sets (1 after Holm); undecided on c; not tested on d'
     """
-    tested = [kind for kind in kinds if kind != UNTESTED]
+    sets = {kind: [name for name in kinds if kinds[name] == kind] for kind in WEAKEST_FIRST}
+    good, tested = sets.pop(HOLDS), len(kinds) - len(sets[UNTESTED])
     if not tested:
         return f"{UNTESTED} ({why})"
-    counts = {kind: tested.count(kind) for kind in (HOLDS, FAILS, OPEN) if kind in tested}
-    first, *others = counts
-    sets = f"{len(tested)} set{'s' * (len(tested) > 1)}"
-    said = f"{first} on {f'{counts[first]} of ' * bool(others)}{sets}"
-    if kept is not None and kept < counts.get(HOLDS, 0):
-        said += f" ({kept} after Holm)"
-    said += "".join(f", {kind} on {counts[kind]}" for kind in others)
-    lost = len(kinds) - len(tested)
-    return said + (f"; {UNTESTED} on {lost}" if lost else "")
+    parts = [f"{kind} on {', '.join(names)}" for kind, names in sets.items() if names]
+    if good:
+        where = good[0] if tested == 1 else f"{len(good)} of {tested} sets"
+        after = "" if kept is None or kept == len(good) else f" ({kept} after Holm)"
+        parts.insert(0, f"{HOLDS} on {where}{after}")
+    return "; ".join(parts)
 
 
 def weakest(effects: Sequence[Effect]) -> Effect:
-    """The comparison that the verdict of a data set rests on.
+    """The comparison that a verdict rests on.
 
     It speaks against the claim most clearly, or if none does, for it least clearly.
     """

@@ -255,7 +255,7 @@ class Judged:
         why = f"{min(few)} seed{'s' * (min(few) > 1)}" if few else self.claim.note or "no lines"
         open_after = {e.dataset for e in self.effects if e.verdict == HOLDS and not e.after_holm}
         kept = sum(k == HOLDS and d not in open_after for d, k in self.kinds.items())
-        return in_words(list(self.kinds.values()), self.void or why, kept)
+        return in_words(self.kinds, self.void or why, kept)
 
     @property
     def summary(self) -> str:
@@ -275,13 +275,11 @@ class Judged:
 
     @property
     def evidence(self) -> str:
-        """For each data set the comparison that its verdict rests on, and what has no lines."""
-        told: list[str] = []
+        """The comparison that speaks most against it, or least for it, and what has no lines."""
         if not self.effects:
             return ""
-        for name in sets_of([e.dataset for e in self.effects]):
-            own = [e for e in self.effects if e.dataset == name]
-            told.append(say(weakest(own), named=len(self.claim.worse) > 1))
+        tested = [e for e in self.effects if e.verdict != UNTESTED]
+        told = [say(weakest(tested or self.effects), named=len(self.claim.worse) > 1)]
         missing: dict[str, str] = {}  # sets of each label
         for name, label in self.lost:
             missing[label] = f"{missing[label]}, {name}" if label in missing else name
@@ -470,7 +468,7 @@ def claims_table(judged: Sequence[Judged]) -> str:
     for j in judged:
         claim = f"{j.claim.what} ({j.claim.where}{', ACC' * (j.claim.score == 'acc')})"
         body.append([claim, j.verdict, j.evidence])
-    return lines.table(["claim", "verdict", "effect [95% interval] (n) p/Holm"], body)
+    return lines.table(["claim", "verdict", "weakest effect [95% interval] (n) p/Holm"], body)
 
 
 def equations_part(method: str) -> str:
