@@ -11,6 +11,7 @@ from sentence_transformers import SentenceTransformer
 
 from coterie import TwoStep, load
 from coterie.encoders import AUTO, DEFAULT, SentenceEncoder, load_encoder, load_saved
+from coterie.encoders.base import _followed
 from coterie.encoders.load import locate, saved_settings
 from coterie.encoders.sentence import has_bfloat16, word_numbers
 from coterie.errors import DataError, MissingError, UsageError
@@ -253,7 +254,22 @@ def test_batches_hold_the_words_only_when_asked(tiny_encoder: Path) -> None:
     assert wide["input_ids"].shape == (2, 32)  # places of the first row, then of the second
     followed = wide["followed"].tolist()
     assert followed[:5] == [0, 1, 2, 32, 33] and set(followed[5:]) == {31}
+    assert len(followed) == 16  # a quarter of the places: a small batch stays small
     np.testing.assert_array_equal(encoder.encode(items), plain)  # the model never sees them
+
+
+@pytest.mark.parametrize("n", [8, 64, 400])
+def test_few_shapes_of_a_batch_occur(n: int) -> None:
+    """A graph is recorded for each shape; texts of two to 32 tokens, all places but the last."""
+    rng = np.random.default_rng(0)
+    seen = set()
+    for low, high in ((2, 5), (5, 15), (2, 33), (32, 33)):
+        lengths = rng.integers(low, high, n)
+        places = _followed(lengths, 32)
+        assert len(np.unique(places[: lengths.sum() - n])) == lengths.sum() - n
+        seen.add(len(places))
+    assert len(seen) <= 4 and max(seen) < n * 32 + 1024
+    assert min(seen) == min(n * 32 // 4, 1024)
 
 
 def test_slow_tokenizers_are_refused() -> None:
