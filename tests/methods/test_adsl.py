@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from sklearn.decomposition import LatentDirichletAllocation
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
@@ -15,7 +17,7 @@ from coterie.blocks.assign import NeighborAssigner
 from coterie.encoders import load_saved
 from coterie.encoders.load import saved_settings
 from coterie.engine import TrainingData
-from coterie.errors import DataError
+from coterie.errors import DataError, UsageError
 from coterie.methods import adsl as module
 from coterie.methods.adsl import (
     ADSLNet,
@@ -497,6 +499,30 @@ def test_variants_are_those_of_the_paper(variant: str, refreshes: int, weighted:
     np.testing.assert_allclose(net.original.numpy(), expected, atol=1e-5)
     assert torch.equal(net.target, net.original)
     assert (net.weight == 1).all() == (not weighted)
+
+
+def test_shares_of_topics_take_the_place_of_the_soft_labels(topics) -> None:
+    texts = sorted([*topics[0], topics[0][0]])  # as a fit has them
+    model = ADSL(3, **{**SMALL, "variant": "lda", "guard": False})
+    seen: list[tuple[ADSLNet, int]] = []
+    build = model._build_network
+
+    def noted(encoder: WordEncoder, start: NeighborAssigner, context: TrainingContext) -> ADSLNet:
+        seen.append((build(encoder, start, context), context.seed))
+        return seen[0][0]
+
+    model._build_network = noted
+    model.fit(texts)
+    ((net, seed),) = seen
+    given = {"doc_topic_prior": 0.1, "max_iter": 20, "random_state": seed % 2**32}
+    counts = CountVectorizer(dtype=np.float32).fit_transform(texts)
+    topics_of = LatentDirichletAllocation(3, learning_method="batch", **given).fit(counts)
+    np.testing.assert_allclose(net.original.cpu(), topics_of.transform(counts), atol=1e-4)
+    assert torch.equal(net.target, net.original) and (net.weight == 1).all()
+    losses = model.history_.losses("lda")
+    assert losses[-1] < losses[0]
+    with pytest.raises(UsageError, match="variant='lda'"):
+        ADSL(3, variant="lda", encoder="precomputed").fit(np.eye(6, dtype=np.float32))
 
 
 def test_zero_epochs_are_the_clustering_of_the_codes(topics) -> None:

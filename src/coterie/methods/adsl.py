@@ -46,9 +46,10 @@ from coterie.base import TextClusterer, TrainingContext, second_step
 from coterie.blocks.assign import Assigner
 from coterie.blocks.layers import mlp
 from coterie.encoders.base import Encoder, RaggedTokens, Rows, distinct
+from coterie.encoders.lexical import TopicShares
 from coterie.encoders.load import Loaders
 from coterie.engine import Batch, Stage, steps_for
-from coterie.errors import DataError
+from coterie.errors import DataError, UsageError
 from coterie.words import Source, Vocabulary, make_word_vectors
 
 Face = Literal["code", "words"]
@@ -58,7 +59,7 @@ MAPS = 128
 PADDING = 0  # the words count from one
 EPS = 1e-5  # of a variance that is divided by
 Norm = Literal["softmax", "sum"]
-Variant = Literal["one", "soft", "dynamic", "attention"]
+Variant = Literal["one", "soft", "lda", "dynamic", "attention"]
 
 
 class DenseCNN(nn.Module):
@@ -530,6 +531,14 @@ def soft_labels(distances: Tensor, sharpness: float, eps: float = 1e-12) -> Tens
     return F.softmax(-sharpness * (distances + eps).log(), dim=1)
 
 
+def topic_labels(texts: list[str], n_topics: int, seed: int) -> Tensor:
+    """Shares of LDA's topics in each text, of shape (n, n_topics)."""
+    encoder = TopicShares(n_topics, seed=seed)
+    encoder.learn(texts)
+    items, rows = encoder.prepare(texts)
+    return torch.from_numpy(encoder.encode(items)[rows])
+
+
 def refresh_share(epoch: Tensor, epochs: int, period: int, decay: float) -> Tensor:
     """Weight of the posterior in Eq. (4): ``decay ** ((epochs - epoch) / period)``."""
     return decay ** ((epochs - epoch) / period)
@@ -651,9 +660,10 @@ class ADSL(TextClusterer):
         Epochs between two refreshes of the labels.
     sharpness : float, default=10.0
         Power of the inverse distance in the soft labels.
-    variant : {"one", "soft", "dynamic", "attention"}, default="attention"
-        Train on one-hot labels, on soft ones, on soft ones that are refreshed, or on these with
-        weights: NN+one, NN+SL, NN+DSL and NN+ADSL of the paper.
+    variant : {"one", "soft", "lda", "dynamic", "attention"}, default="attention"
+        Train on one-hot labels, on soft ones, on the shares of LDA's topics in each text, on soft
+        ones that are refreshed, or on these with weights. All but "lda" are the paper's: NN+one,
+        NN+SL, NN+DSL and NN+ADSL.
     word_vectors : {"auto", "skipgram", "ppmi"} or file, default="auto"
         Learned from the texts, or read from a file with a word and its numbers on each line.
 
@@ -713,6 +723,11 @@ class ADSL(TextClusterer):
     variant: Variant = "attention"
     word_vectors: Any = "auto"
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.variant == "lda" and self.encoder == "precomputed":
+            raise UsageError("`variant='lda'` reads texts: choose another with vectors.")
+
     def _make_encoder(self, seed: int) -> Encoder:
         kind = OneWordEncoder if self.encoder == "precomputed" else WordEncoder
         return kind(
@@ -736,6 +751,10 @@ class ADSL(TextClusterer):
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> ADSLNet:
         assert context.rows is not None
+        if self.variant == "lda":
+            assert context.texts is not None
+            topics = topic_labels(context.texts, self._k, context.seed)
+            return ADSLNet(encoder, topics, self.dropout, attend=False)
         labels = torch.from_numpy(start.labels)
         if self.variant == "one":
             soft = F.one_hot(labels, self._k).float()
