@@ -224,7 +224,7 @@ def compared(claim: dict, lines: Lines):
             text = (lines.folder / "view-cosines.jsonl").read_text("utf-8")
             kinds = {r["label"]: r["cosine"] for r in map(json.loads, text.splitlines())
                      if r["dataset"] == dataset}  # fmt: skip
-            sides = [(c["mean"], c["deviation"], sum(c["histogram"]))
+            sides = [(c["mean"], c["deviation"], sum(c["histogram"]) // 2)
                      for c in (kinds[label] for label in claim["cosine"])]  # fmt: skip
             yield dataset, "", tuple(s[2] for s in sides), welch(*sides)
     elif "curve" in claim:

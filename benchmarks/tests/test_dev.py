@@ -148,7 +148,10 @@ def test_a_stability_suite_runs_seeds_and_draws(small: Suite, tmp_path: Path) ->
     assert draws == pytest.approx(np.std(nmi[3:], ddof=1))
     header, body = summarize_stability(rows)
     assert header == ["", "k-means"]
-    assert body[-1] == ["mean", f"{seeds:.2f} / {draws:.2f}"] and body[0][1] == body[-1][1]
+    assert body[0][1] == f"{seeds:.2f} / {draws:.2f}"
+    assert body[-1] == ["mean of 1 sets", body[0][1]]
+    elsewhere = [{**row, "dataset": "other"} for row in rows[:3]]  # no draws: not in the mean
+    assert summarize_stability([*rows, *elsewhere])[1][-1] == body[-1]
 
 
 def test_noise_reaches_every_view_of_auto(tiny_encoder, topics) -> None:

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from pkgutil import iter_modules
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 
 from coterie.corpus import read_corpus
 from coterie.errors import CoterieError
-from coterie_bench import ROOT
+from coterie_bench import ROOT, experiments
 from coterie_bench.beside import PARTIAL
 from coterie_bench.experiments import lines
 from coterie_bench.experiments.faithful import PAPERS
@@ -43,6 +44,15 @@ def test_bertopic_beside_coterie_by_hand(load) -> None:
     sets = script.sets([*ours, *theirs, beside("coterie", "a", 0.9, seed=1, n_clusters=12)])
     assert "| a | 900 | 20 | 50.0 / 70.0 (10 to 12) | 50.0 / 70.0 (10) |" in sets
     assert script.summary([]) == script.sets([]) == script.NONE
+
+
+def test_help_of_an_experiment_runs_nothing(load, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("sys.argv", ["coterie-bench", "--help"])
+    asked = [load(part.name) for part in iter_modules(experiments.__path__)]
+    for module in (module for module in asked if hasattr(module, "main")):
+        with pytest.raises(SystemExit, match=r"^0$"):
+            module.main()
+        assert capsys.readouterr().out.startswith("usage:"), module.__name__
 
 
 def test_what_has_all_its_lines_is_not_run_again(load, tmp_path: Path) -> None:

@@ -85,12 +85,17 @@ def summarize_stability(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]
         [name, *(" / ".join(map(_shown, found.get((name, n), (None, None)))) for n in labels)]
         for name in datasets
     ]
-    means = []
-    for label in labels:
-        pairs = [found[name, label] for name in datasets if (name, label) in found]
-        sides = [[s for pair in pairs if (s := pair[i]) is not None] for i in (0, 1)]
-        means.append(" / ".join(_shown(float(np.mean(s)) if s else None) for s in sides))
-    return ["", *labels], [*body, ["mean", *means]]
+    whole = [  # sets with both numbers of all methods
+        name
+        for name in datasets
+        if all(None not in found.get((name, label), (None,)) for label in labels)
+    ]
+    means = [
+        " / ".join(map(_shown, np.mean([found[name, label] for name in whole], axis=0)))
+        for label in labels
+        if whole
+    ]
+    return ["", *labels], [*body, [f"mean of {len(whole)} sets", *means]]
 
 
 def _shown(value: float | None) -> str:

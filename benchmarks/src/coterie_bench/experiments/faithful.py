@@ -421,7 +421,7 @@ def of_cosines(nearer: str, farther: str, datasets: Sequence[str]) -> Iterator[E
         kinds = {row["label"]: row["cosine"] for row in rows if row["dataset"] == name}
         if nearer in kinds and farther in kinds:
             one, two = (
-                Side(c["mean"], c["deviation"], sum(c["histogram"]))
+                Side(c["mean"], c["deviation"], sum(c["histogram"]) // 2)  # two views of each
                 for c in (kinds[nearer], kinds[farther])
             )
             yield effect(name, nearer, farther, (one, two), measure="cosine", unit="text")

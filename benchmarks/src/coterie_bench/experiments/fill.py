@@ -6,6 +6,7 @@ each mark stands for; ``<!-- table: NAME -->`` is a table of ``results/NAME.json
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -133,6 +134,7 @@ def places() -> list[Path]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     figures_page.make_page()
     for page, new in made():
         if not page.exists() or page.read_text("utf-8") != new:

@@ -1,19 +1,16 @@
 """How well outlier scores find odd sentences planted among the bundled support messages.
 
 Average precision of the ranking: 1 if all planted sentences come first, their share if by chance.
-
-    coterie-bench outliers [METHOD ...]
-
-With ``--sets FOLDER`` (CSV files with a column text) it measures marking instead. A method is
+With ``--sets`` it measures marking instead. A method is
 fitted on half of the texts of a set, at most 750, and marks with ``--max-outliers 5%``; the limit
 is then applied to the other half. The same again with 4% of texts of another set in both halves.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import random
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -53,10 +50,14 @@ The chess champion sacrificed her queen on move twelve."""
 
 def main() -> None:
     """Rank planted sentences, or with ``--sets`` measure marking."""
-    if sys.argv[1:2] == ["--sets"]:
-        marking(Path(sys.argv[2]), sys.argv[3:] or ["kmeans", "auto"])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("methods", nargs="*", metavar="METHOD")
+    parser.add_argument("--sets", type=Path, metavar="FOLDER", help="CSV files with a column text")
+    options = parser.parse_args()
+    if options.sets:
+        marking(options.sets, options.methods or ["kmeans", "auto"])
     else:
-        ranking(sys.argv[1:] or ["kmeans", "average", "auto"])
+        ranking(options.methods or ["kmeans", "average", "auto"])
 
 
 def ranking(methods: list[str]) -> None:

@@ -4,6 +4,7 @@ Absolute times move with the load of the machine; ratios of the least times, tak
 run, do so least.
 """
 
+import argparse
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ ROUNDS = 15
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     times: dict[str, list[float]] = {name: [] for name in COMMANDS}
     for _ in range(ROUNDS):
         for name, command in COMMANDS.items():

@@ -53,7 +53,8 @@ def made(folder: Path, sets: Sequence[str] = BENCHMARKS) -> str:
     told = (
         f"ACC / NMI in % as training left it ({STEPS:,} steps), mean ± sample deviation over the "
         "seeds in brackets; * the guard returned the start instead in some of them. WordNet alone "
-        "changes a fifth of the words. Cosine: mean over 2,000 texts between a "
-        f"text and its augmentations, by the encoder before training. {about(rows)}"
+        "changes a fifth of the words. Cosine: mean over 2,000 texts between a text and its two "
+        "augmentations, by the encoder before training; of back-translation one of the two is the "
+        f"text itself. {about(rows)}"
     )
     return f"{lines.table(header, [start, *body])}\n\n{told}"
