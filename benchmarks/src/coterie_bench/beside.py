@@ -197,8 +197,13 @@ def pairs(rows: Iterable[Row]) -> list[Pair]:
     return out
 
 
+def whole(ours: Measured) -> bool:
+    """Whether it is a system, and no part or setting of one."""
+    return ours.label not in PARTIAL and ours.label not in SAME
+
+
 def _pairs(name: str, metric: str, here: Sequence[Measured]) -> list[Pair]:
-    places = ranks(here, metric)
+    places = ranks([m for m in here if whole(m)], metric)
     best = sorted(here, key=lambda m: (places.get(m.shown, len(here) + 1), m.shown))
     out: list[Pair] = []
     met: set[Reported | None] = set()
@@ -215,7 +220,7 @@ def overview(rows: Sequence[Row], metric: str) -> Table:
     """All methods of ours on all benchmarks, with places, and the best printed numbers."""
     found = [m for m in measured(rows) if m.usual and m.dataset in CARDS]
     found = [m for m in found if CARDS[m.dataset].group == "benchmark"]
-    found = [m for m in found if m.label not in PARTIAL and m.label not in SAME]
+    found = [m for m in found if whole(m)]
     names = list(dict.fromkeys(m.dataset for m in found))
     labels = list(dict.fromkeys(m.label for m in found))
     places = {n: ranks([m for m in found if m.dataset == n], metric) for n in names}
@@ -263,8 +268,11 @@ def with_marks(r: Reported) -> str:
 
 
 def details(rows: Sequence[Row]) -> list[Table]:
-    """A table for each data set: ours in the order of NMI, then what only the papers have."""
-    everything = pairs(rows)
+    """A table for each data set: ours in the order of NMI, then what only the papers have.
+
+    Parts and settings of a system are there only beside a printed number.
+    """
+    everything = [p for p in pairs(rows) if p.ours is None or p.theirs or whole(p.ours)]
     out = []
     for name in dict.fromkeys(p.dataset for p in everything if p.ours is not None):
         here = [p for p in everything if p.dataset == name]
