@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from coterie_bench import ROOT
-from coterie_bench.beside import details, overview
+from coterie_bench.beside import HOW, details, overview
 from coterie_bench.experiments import (
     adsl_settings,
     bertopic,
@@ -77,7 +77,7 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "measured": lambda rows, words: pages.method_part(rows, words[1:], words[0]),
     "ablations": lambda rows, words: pages.ablation_part(rows, SUITES[words[0]]),
     "overview": lambda rows, words: overview(rows, words[0]).to_markdown(3),
-    "details": lambda rows, words: "\n".join(t.to_markdown(2) for t in details(rows)),
+    "details": lambda rows, words: every_number(rows),
     "found": lambda rows, words: pages.found_part(rows),
     "gains": lambda rows, words: pages.gains_part(rows),
     "short": lambda rows, words: pages.short_part(rows),
@@ -103,6 +103,12 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "steering": lambda rows, words: steering_page(suite("steering")),
 }
 PLACE = re.compile(rf"(<!-- ({'|'.join(PARTS)})(?:: ([^\n]*?))? -->\n?).*?(<!-- end -->)", re.S)
+
+
+def every_number(rows: Sequence[Row]) -> str:
+    """A table per data set; what their columns are is said once."""
+    parts = "\n".join(t.to_markdown(2) for t in details(rows))
+    return f"{HOW}\n\n{parts.replace(f'{HOW} ', '')}"
 
 
 def table(name: str) -> str:
