@@ -90,11 +90,10 @@ def summarize_stability(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]
         for name in datasets
         if all(None not in found.get((name, label), (None,)) for label in labels)
     ]
-    means = [
-        " / ".join(map(_shown, np.mean([found[name, label] for name in whole], axis=0)))
-        for label in labels
-        if whole
-    ]
+    means = []
+    for label in labels if whole else ():
+        pairs = np.array([found[name, label] for name in whole], float)
+        means.append(" / ".join(map(_shown, pairs.mean(axis=0))))
     return ["", *labels], [*body, [f"mean of {len(whole)} sets", *means]]
 
 
