@@ -383,9 +383,7 @@ class RaggedTokens:
 def _followed(lengths: Ints, width: int) -> Ints:
     """Places of all tokens but the last of each text, filled up to one of a few numbers."""
     row, place = np.nonzero(np.arange(width) < lengths[:, None] - 1)
-    some = min(
-        ROUND, -(-len(lengths) * width // 4)
-    )  # a small batch is not filled up to a large one
+    some = min(ROUND, -(-len(lengths) * width // 4))  # few texts are not filled up to ROUND
     found = np.full(-(-max(1, len(row)) // some) * some, width - 1)
     found[: len(row)] = row * width + place
     return found
