@@ -29,7 +29,7 @@ class Finding:
     """Something that is wrong with a run or a model."""
 
     what: str  # in a sentence, with the file
-    remedy: str = ""  # what mends it; empty if nothing here does
+    remedy: str = ""  # what repairs it; empty if nothing here does
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def nt_xent(
 def _not_negative(
     n: int, groups: Tensor | None, negatives: Negatives, device: torch.device
 ) -> Tensor:
-    """Mask of shape (2n, 2n): the anchor itself, its positive, its twins, and the unwanted view."""
+    """Mask of shape (2n, 2n): anchor, positive, duplicates of the text, and the unwanted view."""
     groups = torch.arange(n, device=device) if groups is None else groups
     same = groups[:, None] == groups[None, :]  # (n, n)
     mask = same.repeat(2, 2)  # (2n, 2n)

@@ -450,7 +450,7 @@ def check(folder: Path = options.RUN_OR_MODEL, as_json: bool = options.AS_JSON) 
         show_json(asdict(found))
     else:
         for one in found.findings:
-            say(one.what + (f"\n  to mend it: {one.remedy}" if one.remedy else ""))
+            say(one.what + (f"\n  remedy: {one.remedy}" if one.remedy else ""))
         state = f"{len(found.findings)} damaged" if found.findings else "all is well"
         typer.echo(f"{found.folder}: {found.kind}, {len(found.looked_at)} checks, {state}.")
     if found.findings:

@@ -172,7 +172,7 @@ def undo(run: str | Path, *, version: str | None = None) -> int:
         Number of the change that was undone.
     """
     folder = check_path("run", run)
-    RunFiles(folder).check()  # and no more: an undo may mend what else is damaged
+    RunFiles(folder).check()  # and no more: an undo may repair what else is damaged
     with held(folder):
         check_version(folder, version)
         return undo_run(folder)

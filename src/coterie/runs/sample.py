@@ -210,7 +210,7 @@ def survey_shards(
             rows += done.item.rows
             progress.advance(rows)
     if failed:
-        raise failures(failed, len(shards), "read; mend them, or take them away")
+        raise failures(failed, len(shards), "read; repair or remove them")
     return sampler.done(columns.text_column), columns.done(), dict(sorted(masked.items()))
 
 

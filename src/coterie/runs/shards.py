@@ -242,7 +242,7 @@ def label_shards(  # noqa: PLR0913 - the work, and where it is done
             progress.advance(rows)
     clear_unfinished(job.folder)  # of workers that died
     if failed:
-        raise failures(failed, len(shards), f"labelled; mend them and {remedy}")
+        raise failures(failed, len(shards), f"labelled; repair them and {remedy}")
 
 
 def read_shard(
@@ -323,7 +323,7 @@ def shards_from(names: Sequence[str]) -> list[Shard]:
     named = {"/".join(step[above:]): path for step, path in zip(steps, paths, strict=True)}
     found = in_threads(_try_look, [Shard(n, named[n], Path()) for n in sorted(named)])
     if damaged := dict(pair for pair in found if not isinstance(pair, Shard)):
-        raise failures(damaged, len(found), "read; mend them, or take them away")
+        raise failures(damaged, len(found), "read; repair or remove them")
     shards = [shard for shard in found if isinstance(shard, Shard)]
     before = accumulate((shard.rows for shard in shards), initial=0)
     return [replace(shard, first=first) for shard, first in zip(shards, before, strict=False)]
@@ -528,7 +528,7 @@ class ShardsRun:
     def _check(self) -> None:
         """Every row once: each shard is there and has the rows of its source."""
         if self.failed:
-            what = "labelled; mend them and repeat the command with `resume`"
+            what = "labelled; repair them and repeat the command with `resume`"
             raise failures(self.failed, len(self.failed) + len(self.done), what)
         if gone := {shard.name for shard in self.shards} - self._read(self.shards).keys():
             raise CoterieError(f"{min(gone)} is gone from {self.out}; go on with `resume`.")

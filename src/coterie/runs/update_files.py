@@ -198,7 +198,7 @@ class AddedFiles:
                 else:
                     tables[done.item[0].first] = done.found
         if failed:
-            raise failures(failed, len(items), "read; mend them, or take them away")
+            raise failures(failed, len(items), "read; repair or remove them")
         return pa.concat_tables([tables[first] for first in sorted(tables)])
 
     def _write(self, added: AddedRows, update: Updated) -> Updated:
