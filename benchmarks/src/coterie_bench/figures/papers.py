@@ -390,12 +390,9 @@ def trace_stages(short: Short) -> list[dict[str, Any]]:
 
 
 def cluster_bert_stages_by_set(rows: Sequence[Row]) -> Picture | None:
-    """Figure 3 on whole data sets, from lines that hold the indices after each stage.
-
-    Curves of the form without reconstruction in the later stages are named so.
-    """
+    """Figure 3 on whole data sets, from lines that hold the indices after each stage."""
     seen = [row for row in rows if row.get("stages")]
-    chosen = entries_of(seen, ["cluster-bert"], list(VARIANTS))
+    chosen = entries_of(seen, ["cluster-bert"], ["ClusterBERT"])
     if not chosen:
         return None
     stages = [found["stage"] for found in _stages(chosen[0])[0]]
@@ -403,7 +400,7 @@ def cluster_bert_stages_by_set(rows: Sequence[Row]) -> Picture | None:
     for key, label in INDICES.items():
         unit = 100 if key in ("nmi", "acc") else 1
         series = {
-            m.dataset if VARIANTS[m.label] else f"{m.dataset}, {m.label}": [
+            m.dataset: [
                 [i, unit * value, unit * spread]
                 for i, name in enumerate(stages)
                 for value, spread in _over_seeds(m, name, key)
