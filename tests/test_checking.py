@@ -62,6 +62,10 @@ HARMS: dict[str, tuple[Callable[[Path], object], list[str]]] = {
         lambda run: (run / "earlier/0001/files/clusters.json").unlink(),
         ["this change cannot be undone"],
     ),
+    "a file that is not JSON": (
+        lambda run: (run / "clusters.json").write_text("{"),
+        ["is not JSON"],
+    ),
     "the status": (
         lambda run: rewrite(run / "manifest.json", lambda m: m.update(status="running")),
         ["the run is not finished"],
@@ -74,8 +78,9 @@ def test_what_is_wrong_is_found(name: str, made: Path, tmp_path: Path) -> None:
     run = Path(shutil.copytree(made, tmp_path / "run"))
     harm, parts = HARMS[name]
     harm(run)
-    found = " ".join(finding.what for finding in check_integrity(run).findings)
-    assert says(found, *parts) and bool(found) == bool(parts), found
+    found = [finding.what for finding in check_integrity(run).findings]
+    assert says(" ".join(found), *parts) and bool(found) == bool(parts), found
+    assert len(found) == len(set(found))  # what several checks cannot read is said once
     call("check", run, code=3 if parts else 0)
 
 

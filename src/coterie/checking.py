@@ -98,7 +98,10 @@ class _Check:
             return None
 
     def find(self, what: str, remedy: str = "") -> None:
-        self.out.findings.append(Finding(what, remedy))
+        """Note what is wrong; a file that several checks cannot read is one finding."""
+        found = {one.what: one.remedy for one in self.out.findings}
+        found[what] = found.get(what) or remedy
+        self.out.findings[:] = [Finding(*one) for one in found.items()]
 
     def check_run(self) -> None:
         folder, files, back = self.folder, self.files, self.back

@@ -170,8 +170,8 @@ def put(row: int, value: float) -> Any:
 @pytest.mark.parametrize(
     ("vectors", "key", "values"),
     [
-        (bad(put(5, np.nan)), "finite numbers; mend", {"row": 6, "width": 6}),
-        (bad(put(40, np.inf)), "finite numbers; mend", {"row": 41}),
+        (bad(put(5, np.nan)), "finite numbers; correct", {"row": 6, "width": 6}),
+        (bad(put(40, np.inf)), "finite numbers; correct", {"row": 41}),
         (VECTORS[:-1], "give one vector", {"vectors": 40, "rows": 41}),
         (VECTORS[:, 0], "should be numbers of", {}),
         ([[1.0, 2.0], [3.0]], "should be numbers of", {}),
@@ -200,7 +200,7 @@ def test_files_that_hold_no_vectors_are_refused(tmp_path: Path) -> None:
     with raises(DataError, "give one vector", "2", "3"):
         VectorRows(np.ones((2, 4))).take(pa.table({"text": ["a", "b"]}), 1, ["a", "b"])
     made = pa.table({"text": ["a b", "c d"], "e": [[1.0, 2.0], [3.0]]})
-    with raises(DataError, "finite numbers; mend", "2", "2"):
+    with raises(DataError, "finite numbers; correct", "2", "2"):
         coterie.cluster(made, 2, vectors="e")
     with raises(DataError, "there is no column", "'f'"):
         coterie.cluster(made, 2, vectors="f")

@@ -66,7 +66,7 @@ class VectorRows:
         if found.shape[1] != self._width or bad.any():
             raise DataError(
                 f"`vectors`: {self.name}, row {first + int(bad.argmax()) + 1} is not a list of "
-                f"{self._width:,} finite numbers; mend or remove it."
+                f"{self._width:,} finite numbers; correct or remove it."
             )
         found[~filled] = 0
         return found
