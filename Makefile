@@ -64,7 +64,7 @@ tables: $(VENV)/.test ## Make the pages of results and the reference anew.
 bench-startup: $(VENV)/.test ## How long the command takes to say anything.
 	$(BIN)/coterie-bench startup
 
-torture: $(VENV)/.test ## Faults of all kinds, for an hour: kills, full disks, hostile models, fuzzing.
+torture: $(VENV)/.test ## Faults of all kinds, for an hour: kills, full disks, malicious models, fuzzing.
 	$(BIN)/python -m pytest --slow --quiet tests/torture tests/base/test_hostile_models.py
 	$(INSTALL) torture
 	$(BIN)/python tests/torture/fuzz.py readers --seconds $(FUZZ)

@@ -84,6 +84,15 @@ def test_what_is_wrong_is_found(name: str, made: Path, tmp_path: Path) -> None:
     call("check", run, code=3 if parts else 0)
 
 
+def test_what_several_checks_cannot_read_is_said_with_its_remedy(
+    made: Path, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(made, tmp_path / "run"))
+    (run / "model/config.json").write_text("{")
+    (found,) = [f for f in check_integrity(run).findings if "is not JSON" in f.what]
+    assert found.remedy == f"coterie edit {run} --undo"  # the first of the two checks knows none
+
+
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory) -> Path:
     """A run with a merge tree, of which another cut is kept for an undo."""

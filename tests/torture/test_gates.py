@@ -625,7 +625,7 @@ def test_a_timeout_holds_whatever_the_server_does(raw_server, speak) -> None:
     assert threading.active_count() <= threads + 2  # those of the server; ours has ended
 
 
-def test_heaps_of_accents_take_no_time() -> None:
+def test_many_combining_marks_take_no_time() -> None:
     from coterie.naming.namer import clean_name, make_unique
 
     accents = "a" + "\u0316\u0301" * 400_000

@@ -268,7 +268,7 @@ def clean_name(line: str) -> str | None:
 
 
 def _harmless(text: str) -> str:
-    """One line without control characters, direction marks, private signs, heaps of accents."""
+    """One line without control characters, direction marks, or more than a few combining marks."""
     text = unicodedata.normalize("NFC", text[:LINE])
     out: list[str] = []
     marks = 0
