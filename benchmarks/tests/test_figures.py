@@ -161,7 +161,8 @@ def test_stages_of_cluster_bert_are_in_order_and_drawn_from_lines(short: Short) 
         line("ClusterBERT", "cluster-bert", "tweet", s, 0.5) | {"stages": seen} for s in (0, 1)
     ]
     system = [line("ClusterBERT, fast preset", "cluster-bert", "tweet", s, 0.5) for s in range(5)]
-    bare = line("without reconstruction", "cluster-bert", "tweet", 0, 0.5) | {"stages": seen}
+    bare = line("without reconstruction", "cluster-bert", "tweet", 0, 0.5)
+    bare["stages"] = [row | {"acc": 0.0} for row in seen]
     # More seeds, but no stages; and another form.
     picture = papers.cluster_bert_stages_by_set([*lines, *system, bare])
     acc = picture.panels[1]
