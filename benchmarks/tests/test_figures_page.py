@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from coterie_bench.figures import FIGURES, Picture, read_picture
-from coterie_bench.figures.picture import Lines, Table, mark_of
+from coterie_bench.figures.picture import Lines, Points, Table, mark_of
 
 SENTENCE = re.compile(r"[A-Z][^.]{40,}\.", re.S)
 
@@ -146,8 +146,18 @@ def test_data_sets_become_panels(script) -> None:
     assert script.joined([one]) == one
 
 
-def test_seeds_of_maps_are_not_joined(script) -> None:
+def test_of_maps_the_first_seed_is_shown(script) -> None:
+    pictures = []
+    for seed in (0, 1):
+        dots = Points(x=[seed, 5], y=[0, 9], classes=[0, 1])
+        one = curve(f"M \u2013 tweet, 9 texts, seed {seed}", 2.0 * seed)
+        pictures.append(replace(one, panels=[dots, *one.panels]))
+    dots, means = script.joined(pictures).panels
+    assert dots.x == [0, 5] and means.series["a"] == [[0, 1.0, pytest.approx(2**0.5)]]
+
+
+def test_seeds_of_tables_are_not_joined(script) -> None:
     table = [Picture(title=f"T \u2013 tweet, seed {seed}", panels=[Table(header=["a"], rows=[])])
              for seed in (0, 1)]  # fmt: skip
-    with pytest.raises(ValueError, match="curves alone"):
+    with pytest.raises(ValueError, match="curves and maps alone"):
         script.joined(table)

@@ -30,7 +30,7 @@ from typing import NamedTuple
 from coterie._files import write_text
 from coterie_bench import ROOT
 from coterie_bench.figures import FIGURES, read_picture
-from coterie_bench.figures.picture import Lines, Picture, Table, save
+from coterie_bench.figures.picture import Lines, Panel, Picture, Points, Table, save
 from coterie_bench.tables import markdown
 
 RESULTS = ROOT / "results"
@@ -134,15 +134,18 @@ def joined(pictures: Sequence[Picture]) -> Picture:
 
 
 def mean_of(pictures: Sequence[Picture]) -> Picture:
-    """Curves of runs that differ in the seed: mean and sample deviation where all have a point."""
+    """Runs that differ in the seed: curves as mean and sample deviation, maps of the first."""
     first = pictures[0]
     if len(pictures) == 1:
         return first
-    panels = []
+    panels: list[Panel] = []
     for same in zip(*(picture.panels for picture in pictures), strict=True):
+        if isinstance(same[0], Points):
+            panels.append(same[0])
+            continue
         curves = [panel for panel in same if isinstance(panel, Lines)]
         if len(curves) < len(same):
-            raise ValueError(f"{first.title}: seeds are joined for curves alone")
+            raise ValueError(f"{first.title}: seeds are joined for curves and maps alone")
         series = {
             label: mean_curve([curve.series[label] for curve in curves])
             for label in curves[0].series
@@ -197,7 +200,8 @@ def block(name: str) -> str:
     if isinstance(panel, Table):
         shown = f"{picture.title}:\n\n{markdown(panel.header, panel.rows).strip()}"
     else:
-        shown = f"![{picture.title}; {picture.subtitle}](../pictures/{name}.svg)"
+        caption = "; ".join(filter(None, (picture.title, picture.subtitle)))
+        shown = f"![{caption}](../pictures/{name}.svg)"
     return f"{shown}\n\n{FIGURES[name].claim}\n\n`{name}`: {picture.about}"
 
 

@@ -435,31 +435,32 @@ def cluster_bert_pairs(short: Short) -> Picture:
     """Table 5: cosines of pairs of texts before and after training, in numbers.
 
     The paper prints the pairs with the largest changes. Here random pairs are counted: how alike
-    texts of one class and of two classes are, and how many of them training moved across a cosine
-    of 0.5.
+    texts of one class and of two classes are, and how many have a cosine of 0.5 or more.
     """
-    before, after = (unit_rows(v) for v in first_and_last(short, "cluster-bert", "fast"))
+    pair = [unit_rows(v) for v in first_and_last(short, "cluster-bert", "fast")]
     rng = np.random.default_rng(derive_seed(short.seed, "pairs"))
-    left, right = rng.integers(0, len(before), (2, PAIRS_DRAWN))
-    kept = left != right
-    left, right = left[kept], right[kept]
-    first, last = ((u[left] * u[right]).sum(axis=1) for u in (before, after))
+    left, right = rng.integers(0, len(short.truth), (2, PAIRS_DRAWN))
+    left, right = left[left != right], right[left != right]
+    cosines = [(units[left] * units[right]).sum(axis=1) for units in pair]
     same = short.truth[left] == short.truth[right]
-    body = []
-    for label, own in (("one class", same), ("two classes", ~same)):
-        joined = float(np.mean((first < NEAR) & (last >= NEAR), where=own))
-        parted = float(np.mean((first >= NEAR) & (last < NEAR), where=own))
-        body.append(
-            [
-                label,
-                f"{int(own.sum()):,}",
-                *(f"{c[own].mean():.3f}" for c in (first, last)),
-                f"{100 * joined:.1f}%",
-                f"{100 * parted:.1f}%",
-            ]
+    kinds = {"one class": same, "two classes": ~same}
+    measures: dict[str, Callable[[Floats], float]] = {
+        "mean cosine": lambda c: float(c.mean()),
+        f"share with a cosine of {NEAR} or more": lambda c: float((c >= NEAR).mean()),
+    }
+    panels = [
+        Lines(
+            x="",
+            y=name,
+            series={
+                kind: [[i, measure(c[own])] for i, c in enumerate(cosines)]
+                for kind, own in kinds.items()
+            },
+            ticks=["before training", "after"],
         )
-    header = ["texts of", "pairs", "cosine before", "after", "moved together", "moved apart"]
-    return short.picture("ClusterBERT: pairs of texts", [Table(header=header, rows=body)])
+        for name, measure in measures.items()
+    ]
+    return short.picture("ClusterBERT: pairs of texts", list(panels), columns=2)
 
 
 def cluster_bert_reconstruction(rows: Sequence[Row]) -> Picture | None:

@@ -23,7 +23,7 @@ from coterie.methods import METHODS, make_method
 from coterie.metrics import silhouette
 from coterie_bench.data import Data
 from coterie_bench.datasets import PAIRS, find_pairs
-from coterie_bench.figures.picture import COLORS, Panel, Picture, Points
+from coterie_bench.figures.picture import COLORS, Lines, Panel, Picture, Points
 from coterie_bench.ledger import commit
 
 Measure = Callable[[Any, torch.Tensor], dict[str, float]]
@@ -249,8 +249,10 @@ def first_and_last(short: Short, method: str, preset: str | None = None) -> tupl
     return kept[0], kept[-1]
 
 
-def draw_beside(short: Short, methods: dict[str, str], head: str) -> Picture:
-    """Vectors before training, and after the training of each of several methods.
+def draw_beside(
+    short: Short, methods: dict[str, str], head: str, shown: int, presets: dict[str, str]
+) -> Picture:
+    """Maps before and after the training of several methods, and the silhouette of the classes.
 
     Parameters
     ----------
@@ -259,15 +261,27 @@ def draw_beside(short: Short, methods: dict[str, str], head: str) -> Picture:
         Registry name and the name as people write it.
     head : str
         Of the title.
+    shown : int
+        Texts on the maps, drawn at random. Training and silhouette have all.
+    presets : dict of str to str
+        Of the methods that do not run with their default.
     """
-    made = {label: first_and_last(short, method) for method, label in methods.items()}
+    made = {m[1]: first_and_last(short, m[0], presets.get(m[0])) for m in methods.items()}
     start = next(iter(made.values()))[0]
     titled = {"before training": start, **{label: last for label, (_, last) in made.items()}}
-    panels = [as_points(place(v, short.seed), short.truth, t) for t, v in titled.items()]
-    values = ", ".join(f"{t} {silhouette(v, short.truth):.3f}" for t, v in titled.items())
-    return short.picture(
-        head, list(panels), f"t-SNE; colors: true classes; their silhouette in the space: {values}"
-    )
+    rows = numpy_generator(short.seed, "map").permutation(len(start))[:shown]
+    panels: list[Panel] = [
+        as_points(place(vectors[rows], short.seed), short.truth[rows], title)
+        for title, vectors in titled.items()
+    ]
+    compact = {
+        label: [[i, silhouette(v, short.truth)] for i, v in enumerate(pair)]
+        for label, pair in made.items()
+    }
+    y, ticks = "silhouette", ["before training", "after"]
+    panels.append(Lines(x="", y=y, series=compact, title="true classes, all texts", ticks=ticks))
+    count = f"{min(shown, len(start)):,} texts"
+    return short.picture(head, panels, f"t-SNE of {count} with seed {short.seed}; colors: classes")
 
 
 def place(vectors: Floats, seed: int = 0) -> Floats:
