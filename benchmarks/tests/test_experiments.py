@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
+from coterie import Auto
 from coterie.corpus import read_corpus
 from coterie.errors import CoterieError
 from coterie_bench import ROOT, experiments
@@ -328,11 +329,12 @@ def test_table_of_views_tells_how_many_seeds(load, tmp_path: Path) -> None:
     )
 
 
-def test_every_setting_of_auto_changes_something() -> None:
+def test_auto_runs_with_every_setting(topics, tiny_encoder: Path) -> None:
     settings = importlib.import_module("coterie_bench.experiments.settings")
     for changed in settings.SETTINGS.values():
         with settings.setting(changed):  # refuses a name that auto does not have
-            pass
+            model = Auto(3, random_state=0, encoder=str(tiny_encoder)).fit(topics[0])
+        assert len(set(model.labels_)) == 3
 
 
 def test_cuts_of_the_skew_are_between_the_kinds_of_sets(load) -> None:

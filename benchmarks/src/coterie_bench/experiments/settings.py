@@ -19,12 +19,22 @@ import numpy as np
 
 from coterie import Auto, consensus
 from coterie._types import Floats
-from coterie.encoders import DEFAULT, CharNgrams, MixedEncoder, lexical, views
+from coterie.encoders import DEFAULT, CharNgrams, Encoder, MixedEncoder, lexical, views
 from coterie.methods import auto
 from coterie.metrics import external_scores
 from coterie_bench.data import load_data
 from coterie_bench.datasets import DEV
 from coterie_bench.experiments import lines
+
+
+class WithNgrams(MixedEncoder):
+    """The embedding and n-grams, without the further views."""
+
+    gated = False
+
+    def __init__(self, encoder: Encoder, seed: int = 0) -> None:
+        super().__init__(encoder, 0.5, seed, CharNgrams(seed=seed))
+
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -32,12 +42,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     **{f"rounds={r}": {"ROUNDS": r} for r in (1, 2, 4, 16)},
     **{f"restart={a}": {"RESTART": a} for a in (0.0, 0.2, 0.4)},
     **{f"runs={n}": {"RUNS": {"standard": n}} for n in (1, 3, 40)},
-    "embedding and n-grams": {  # without the further views
-        "ViewsEncoder": lambda encoder, seed: MixedEncoder(
-            encoder, 0.5, seed, CharNgrams(seed=seed)
-        ),
-        "FLATTEN": 0.0,
-    },
+    "embedding and n-grams": {"ViewsEncoder": WithNgrams, "FLATTEN": 0.0},
     "no middle layers": {"MIDDLE_WEIGHT": 0.0},
     **{f"middle layers={w}": {"MIDDLE_WEIGHT": w} for w in (0.4, 0.65)},
     "tokens not weighted": {"COMMON": 1e6},
