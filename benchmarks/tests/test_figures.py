@@ -188,7 +188,7 @@ def test_pairs_of_texts_are_counted_by_class(short: Short) -> None:
             assert shares[kind][i] == [i, pytest.approx((cosines >= 0.5).mean(), abs=0.01)]
 
 
-def test_maps_beside_each_other_have_the_silhouette_of_all_texts(short: Short) -> None:
+def test_maps_beside_each_other_have_the_silhouette_of_the_classes(short: Short) -> None:
     short = replace(short, parameters=FAST | {"views": "charswap"})
     presets = {"aecl": "official-code"}
     picture = draw_beside(short, {"sccl": "SCCL", "aecl": "AECL"}, "Both", 20, presets)

@@ -262,7 +262,7 @@ def draw_beside(
     head : str
         Of the title.
     shown : int
-        Texts on the maps, drawn at random. Training and silhouette have all.
+        Texts on the maps, drawn at random. Training has all, the silhouette at most 5,000.
     presets : dict of str to str
         Of the methods that do not run with their default.
     """
@@ -279,7 +279,7 @@ def draw_beside(
         for label, pair in made.items()
     }
     y, ticks = "silhouette", ["before training", "after"]
-    panels.append(Lines(x="", y=y, series=compact, title="true classes, all texts", ticks=ticks))
+    panels.append(Lines(x="", y=y, series=compact, title="true classes", ticks=ticks))
     count = f"{min(shown, len(start)):,} texts"
     return short.picture(head, panels, f"t-SNE of {count} with seed {short.seed}; colors: classes")
 
