@@ -193,9 +193,14 @@ def test_settings_are_changed_for_a_moment_and_compared(load) -> None:
     assert settings.consensus.ROUNDS == before and settings.views.MIDDLE_WEIGHT == 0.5
     rows = [{"setting": name, "dataset": d, "seed": s, "scores": {"nmi": v, "acc": v}, "choice": {}}
             for name, d, s, v in (("default", "a", 0, 0.5), ("default", "a", 1, 0.7),
-                                  ("default", "b", 0, 0.1), ("other", "a", 0, 0.9))]  # fmt: skip
+                                  ("default", "b", 0, 0.1), ("default", "c", 0, 0.2),
+                                  ("other", "a", 0, 0.9), ("other", "b", 0, 0.2))]  # fmt: skip
     shown = settings.table(rows).splitlines()
-    assert shown[2:] == ["| default | 60.0 | 14.1 |", "| other | 90.0 |  |"]
+    # Gains of 30 and 10 points: 20, give or take 12.706 of their standard error of 10.
+    assert shown[2:] == [
+        "| default | 35.0 | 14.1 |  |",
+        "| other | 55.0 |  | +20.0 [-107.1, 147.1] |",
+    ]
 
 
 def test_the_confidence_of_auto_is_a_logistic_regression(load) -> None:

@@ -32,10 +32,12 @@ from coterie_bench.experiments import (
     pages,
     precision,
     serve,
+    settings,
     shards,
     static_encoders,
     trained_encoders,
     tune,
+    updates,
     views,
 )
 from coterie_bench.ledger import Row, read_results
@@ -66,10 +68,12 @@ TABLES: dict[str, Callable[[list[Row]], str]] = {
     "same-labels": gpu.same,
     "second-steps": trained_encoders.table,
     "serve": serve.table,
+    "settings": settings.table,
     "speed": gpu.table,
     "speed:whole": gpu.phases,
     "static": static_encoders.table,
     "tune": tune.table,
+    "updates": updates.table,
 }
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "table": lambda rows, words: table(words[0]),

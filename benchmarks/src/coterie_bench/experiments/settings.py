@@ -25,6 +25,7 @@ from coterie.metrics import external_scores
 from coterie_bench.data import load_data
 from coterie_bench.datasets import DEV
 from coterie_bench.experiments import lines
+from coterie_bench.verdicts import Side, effect
 
 
 class WithNgrams(MixedEncoder):
@@ -89,18 +90,24 @@ def setting(changed: dict[str, Any]) -> Iterator[None]:
 
 
 def table(rows: list[lines.Row]) -> str:
-    """Mean NMI of each setting over the sets that all of them have."""
+    """Mean NMI of each setting over the sets that all of them have, beside the default."""
     found: dict[str, dict[str, list[float]]] = {}
     for row in rows:
         one = found.setdefault(row["setting"], {}).setdefault(row["dataset"], [])
         one.append(100 * row["scores"]["nmi"])
-    shared = set.intersection(*(set(sets) for sets in found.values())) if found else set()
+    shared = sorted(set.intersection(*(set(sets) for sets in found.values()))) if found else []
+    means = {name: [float(np.mean(sets[d])) for d in shared] for name, sets in found.items()}
     body = []
-    for name, sets in found.items():
-        means = [float(np.mean(sets[dataset])) for dataset in sorted(shared)]
-        spread = [float(np.std(sets[d], ddof=1)) for d in sorted(shared) if len(sets[d]) > 1]
-        body.append([name, f"{np.mean(means):.1f}", f"{np.mean(spread):.1f}" if spread else ""])
-    return lines.table(["setting", f"NMI, mean of {len(shared)} sets", "deviation"], body)
+    for name, values in means.items():
+        spread = [float(np.std(one, ddof=1)) for d in shared if len(one := found[name][d]) > 1]
+        gains = [a - b for a, b in zip(values, means["default"], strict=True)]
+        gain = effect("", name, "default", (Side.of(gains),))
+        beside = f"{gain.value:+.1f} [{gain.low:.1f}, {gain.high:.1f}]" if any(gains) else ""
+        deviation = f"{np.mean(spread):.1f}" if spread else ""
+        body.append([name, f"{np.mean(values):.1f}", deviation, beside])
+    header = ["setting", f"NMI, mean of {len(shared)} sets", "deviation over seeds",
+              "over the default [95% interval over sets]"]  # fmt: skip
+    return lines.table(header, body)
 
 
 def confidence(rows: list[lines.Row]) -> str:
