@@ -281,7 +281,8 @@ def draw_beside(
     y, ticks = "silhouette", ["before training", "after"]
     panels.append(Lines(x="", y=y, series=compact, title="true classes", ticks=ticks))
     count = f"{min(shown, len(start)):,} texts"
-    return short.picture(head, panels, f"t-SNE of {count} with seed {short.seed}; colors: classes")
+    about = f"t-SNE of {count} with seed {short.seed}; colors: classes"
+    return short.picture(head, panels, about, columns=2 if len(panels) == 4 else 3)
 
 
 def place(vectors: Floats, seed: int = 0) -> Floats:
