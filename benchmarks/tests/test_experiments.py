@@ -201,6 +201,7 @@ def test_settings_are_changed_for_a_moment_and_compared(load) -> None:
         "| default | 35.0 | 14.1 |  |",
         "| other | 55.0 |  | +20.0 [-107.1, 147.1] |",
     ]
+    assert "two sets or more" in settings.both(rows[-2:])  # --only without lines of the default
 
 
 def test_the_confidence_of_auto_is_a_logistic_regression(load) -> None:

@@ -100,9 +100,11 @@ def table(rows: list[lines.Row]) -> str:
     body = []
     for name, values in means.items():
         spread = [float(np.std(one, ddof=1)) for d in shared if len(one := found[name][d]) > 1]
-        gains = [a - b for a, b in zip(values, means["default"], strict=True)]
-        gain = effect("", name, "default", (Side.of(gains),))
-        beside = f"{gain.value:+.1f} [{gain.low:.1f}, {gain.high:.1f}]" if any(gains) else ""
+        gains = [a - b for a, b in zip(values, means.get("default", values), strict=True)]
+        beside = ""
+        if any(gains):
+            e = effect("", name, "default", (Side.of(gains),))
+            beside = f"{e.value:+.1f} [{e.low:.1f}, {e.high:.1f}]"
         deviation = f"{np.mean(spread):.1f}" if spread else ""
         body.append([name, f"{np.mean(values):.1f}", deviation, beside])
     header = ["setting", f"NMI, mean of {len(shared)} sets", "deviation over seeds",
@@ -117,6 +119,8 @@ def confidence(rows: list[lines.Row]) -> str:
         if row["setting"] == "default" and "plain" in row["choice"]:
             one = found.setdefault(row["dataset"], [])
             one.append((row["choice"]["plain"], row["scores"]["acc"]))
+    if len(found) < 2:
+        return "The mean confidence is fitted to lines of the default on two sets or more."
     points = np.array([np.mean(found[name], axis=0) for name in sorted(found)])
     share, right = points.T
     intercept, slope = logistic(share, right)
