@@ -14,6 +14,10 @@ __version__ = "0.1.0"
 # OpenMP reads that they are to sleep instead when torch is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+# onnxruntime would write a device id into the user's cache and look up a host of its maker. It
+# reads this when it is imported; whoever wants to take part sets the variable to 0.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
 _PUBLIC = {
     "CoterieError": "coterie.errors",
     "METHODS": "coterie.methods",
