@@ -312,6 +312,18 @@ def test_levels_outliers_and_exports_grow_with_the_run(tmp_path: Path, boats: Pa
     assert not check_integrity(run).findings
 
 
+def test_a_new_cluster_of_a_run_with_outliers_has_rows(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    file = write(tmp_path / "old.csv", old_texts())
+    coterie.cluster(file, 4, "kmeans", encoder="tfidf", folder=run, max_outliers="30%")
+    new = [*sentences("boats", 8, 50), *sentences("games", 8, 51)]
+    done = update(run, write(tmp_path / "new.csv", new, 1000))
+    assert len(done.new) == 2
+    for cluster in done.new:  # also the one whose rows are all further away than the limit
+        assert any(row["cluster"] == str(cluster.id) for row in rows(run))
+    edit(run, [{"rename": {done.new[0].id: "Sailing"}}])  # it can be changed again
+
+
 def test_drift_and_the_exit_code_of_its_own(run: Path, boats: Path, same: Path) -> None:
     before = content(run)
     call("update", run, boats, "--dry-run", "--fail-above", "10%", code=4)

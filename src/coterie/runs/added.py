@@ -409,6 +409,9 @@ class AddedRows:
                 rows = self.model.corrected_rows_
                 outliers = self.model.outlier_limit_.marks(self.scores, self.finest)
                 outliers[[row - self.n_old for row in rows if row >= self.n_old]] = False
+                for new in self.new:  # a cluster has rows
+                    if outliers[self.finest == new].all():
+                        outliers[self.finest == new] = False
         self.outliers = np.concatenate([self.draft.outliers, outliers])  # of all rows
         self.all_labels = np.where(self.outliers, -1, self.nearest)
 
