@@ -197,6 +197,11 @@ def write_page(
 def refresh(run: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) -> None:
     """Write the pages and exports that lie in a run anew, so that none of them is out of date."""
     write_page(run, manifest, clusters)
+    refresh_exports(run, manifest, clusters)
+
+
+def refresh_exports(run: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) -> None:
+    """Write the files anew that ``coterie export`` has made of a run."""
     if (run / "report-no-texts.html").exists():
         write_page(run, manifest, clusters, texts=False)
     for texts in (True, False):

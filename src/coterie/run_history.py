@@ -137,8 +137,11 @@ def change_run(run: Path, change: Callable[[Path], None]) -> None:
     swap_run(run, keeping)
 
 
-def undo_run(run: Path) -> int:
-    """Put back what the last change replaced; returns the number of the change."""
+def undo_run(run: Path, refresh: Callable[[Path], None] | None = None) -> int:
+    """Put back what the last change replaced; returns the number of the change.
+
+    ``refresh`` writes pages and exports anew that were made after the change.
+    """
     run = run.resolve()
     number = last_change(run)
     if number == 0:
@@ -163,6 +166,8 @@ def undo_run(run: Path) -> int:
         shutil.rmtree(fresh / kept)
         if not any((fresh / EARLIER).iterdir()):
             (fresh / EARLIER).rmdir()
+        if refresh is not None:
+            refresh(fresh)
         append_log(fresh, {"undo": number})
 
     swap_run(run, change)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from commands import rows
-from coterie import edit, load
+from coterie import edit, export_run, load
 from coterie.editing import undo
 from coterie.errors import DataError
 from coterie.run_history import can_undo, read_log
@@ -77,6 +77,20 @@ def test_names_change_everywhere(run: Path) -> None:
     assert content(run)["model/config.json"] == model  # nothing to learn
     edit(run, [{"rename": {0: "no", 3: "Äpfel & Birnen"}}])  # they may change places
     assert (clusters(run)[0], clusters(run)[3]) == ("no", "Äpfel & Birnen")
+
+
+def test_an_undo_takes_exports_back_that_were_made_in_between(run: Path) -> None:
+    export_run(run, "tsv")
+    before = content(run)["assignments.tsv"]
+    edit(run, [{"merge": [0, 3]}])
+    export_run(run, ["jsonl", "tsv"])
+    edited = content(run)["assignments.jsonl"]
+    undo(run)
+    after = content(run)
+    assert after["assignments.tsv"] == before
+    assert after["assignments.jsonl"] != edited
+    found = [json.loads(line) for line in after["assignments.jsonl"].splitlines()]
+    assert [str(row["cluster"]) for row in found] == [row["cluster"] for row in rows(run)]
 
 
 def test_names_that_look_alike_are_refused(run: Path) -> None:

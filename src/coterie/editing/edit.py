@@ -31,6 +31,7 @@ from coterie.description import Cluster, describe_nodes, names_by_number
 from coterie.editing.apply import Draft, apply_edits, prune
 from coterie.editing.parse import Edit, read_edits
 from coterie.errors import DataError, UsageError, counted
+from coterie.exports import refresh_exports
 from coterie.hierarchy import (
     Hierarchy,
     build_hierarchy,
@@ -175,7 +176,12 @@ def undo(run: str | Path, *, version: str | None = None) -> int:
     RunFiles(folder).check()  # and no more: an undo may repair what else is damaged
     with held(folder):
         check_version(folder, version)
-        return undo_run(folder)
+        return undo_run(folder, _refresh_exports)
+
+
+def _refresh_exports(folder: Path) -> None:
+    files = RunFiles(folder)
+    refresh_exports(folder, files.manifest, files.clusters)
 
 
 def _edit_model(model: TextClusterer, wanted: Sequence[Edit], texts: Any) -> TextClusterer:
