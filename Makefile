@@ -18,8 +18,6 @@ export COTERIE_DATA
 # Tests to run: files, or options of pytest. Empty: all but those that are marked "full".
 TESTS ?=
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal --quiet
-# Seconds that each target of the fuzzer gets.
-FUZZ ?= 300
 
 .PHONY: tables help run test test-all types tests bare check format docs bench-startup torture release minilm lock clean
 
@@ -55,20 +53,17 @@ format: $(VENV)/.test ## Put the code into shape.
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/.docs ## Build the documentation site into out/docs; begin with index.html.
+	$(BIN)/python tools/reference.py
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -d out/docs-trees docs out/docs
 
-tables: $(VENV)/.test ## Make the pages of results and the reference anew.
+tables: $(VENV)/.test ## Make the pages of results anew.
 	$(BIN)/coterie-bench fill
-	$(BIN)/python tools/reference.py
 
 bench-startup: $(VENV)/.test ## How long the command takes to say anything.
 	$(BIN)/coterie-bench startup
 
-torture: $(VENV)/.test ## Faults of all kinds, for an hour: kills, full disks, malicious models, fuzzing.
+torture: $(VENV)/.test ## Faults of all kinds, for an hour: kills, full disks, malicious models.
 	$(BIN)/python -m pytest --slow --quiet tests/torture tests/base/test_hostile_models.py
-	$(INSTALL) torture
-	$(BIN)/python tests/torture/fuzz.py readers --seconds $(FUZZ)
-	$(BIN)/python tests/torture/fuzz.py model --seconds $(FUZZ)
 
 release: $(VENV)/.test ## The package, and what it is made of, in dist.
 	rm -rf dist
@@ -84,7 +79,6 @@ clean: ## Remove the environment and all outputs.
 
 lock: export LOCK := no
 lock: $(VENV)/.test ## Write the lists of digests in locks/ anew, from what is installed.
-	$(INSTALL) torture
 	$(BIN)/python tools/supply_chain.py lock
 
 $(VENV)/.run: pyproject.toml benchmarks/pyproject.toml $(CONSTRAINTS) $(wildcard locks/*.txt)

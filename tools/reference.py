@@ -2,7 +2,7 @@
 
     python tools/reference.py
 
-A test fails where a page is out of date.
+``make docs`` runs it; the pages are not committed.
 """
 
 from __future__ import annotations
@@ -197,4 +197,5 @@ PAGES = {"command-line.md": command_line, "python.md": python}
 
 if __name__ == "__main__":
     for file, make in PAGES.items():
+        (DOCS / "reference").mkdir(exist_ok=True)
         (DOCS / "reference" / file).write_text(make(), encoding="utf-8")

@@ -29,8 +29,6 @@ from coterie.errors import DataError
 from coterie.outliers import OutlierLimit
 from said import raises
 
-GOLDEN = Path(__file__).with_name("golden")
-
 
 @pytest.fixture(scope="module")
 def saved(topics, tmp_path_factory) -> Path:
@@ -380,20 +378,3 @@ def test_a_checkpoint_path_in_a_model_is_ignored(copied: Path) -> None:
     config["parameters"]["checkpoint"] = "/tmp/elsewhere"
     (copied / "config.json").write_text(json.dumps(config))
     assert coterie.load(copied).checkpoint is None
-
-
-@pytest.mark.parametrize("folder", sorted(GOLDEN.iterdir()), ids=lambda path: path.name)
-def test_models_of_every_format_load_and_predict_as_when_they_were_made(folder: Path) -> None:
-    model = coterie.load(folder / "model")
-    known = json.loads((folder / "predictions.json").read_text("utf-8"))
-    assert model.predict(list(known)).tolist() == list(known.values())
-
-
-def test_there_is_a_folder_for_every_format() -> None:
-    from coterie.base.storage import FORMAT
-
-    formats = {
-        json.loads((path / "model" / "config.json").read_text())["format"]
-        for path in GOLDEN.iterdir()
-    }
-    assert formats == set(range(1, FORMAT + 1))

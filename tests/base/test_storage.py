@@ -1,7 +1,6 @@
 """Model folders: what is in them and what is refused."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -97,15 +96,3 @@ def test_parameters_come_back_also_as_numbers_of_numpy(topics, tmp_path: Path) -
     again = SCCL.load(tmp_path / "m")
     assert again.get_params() == model.get_params() and again.seed_ == 4
     assert again.guard_ == model.guard_
-
-
-def test_parameters_that_were_renamed_are_read(tmp_path: Path) -> None:
-    """Version 0.1 called them ``labels`` and ``shortcuts``."""
-    golden = Path(__file__).with_name("golden") / "format-1-sccl" / "model"
-    folder = Path(shutil.copytree(golden, tmp_path / "model"))
-    config = json.loads((folder / "config.json").read_text())
-    assert coterie.load(folder).labels_from == config["parameters"]["labels"] == "kmeans"
-    config["parameters"] |= {"labels": "head", "shortcuts": ["graphs"]}
-    (folder / "config.json").write_text(json.dumps(config))
-    model = coterie.load(folder)
-    assert model.labels_from == "head" and model.optimizations == ["graphs"]
