@@ -37,15 +37,12 @@ from coterie.hierarchy import LEVEL_COLUMN, Hierarchy, rename_levels
 from coterie.report.folder import write_map
 from coterie.run_files import (
     MANIFEST,
-    RESULT,
     SHARDS,
     RunFiles,
     check_known,
-    link_files,
     model_folder,
     own_columns,
     replace_columns,
-    run_files,
     swap_run,
 )
 from coterie.run_history import append_log, change_run, last_change
@@ -423,11 +420,7 @@ def save(
                 f"{before.folder} was changed by another command in the meantime; try again.",
                 code="edit.changed_meanwhile",
             )
-        there = before
-        if after.folder != before.folder:  # it was made elsewhere, and is all there
-            there = replace(after, facts=before.facts)
-            _take_results(after.folder, fresh)
-        facts = write(fresh, after, there, beside)
+        facts = write(fresh, after, before, beside)
         if after is not before:
             write_json(fresh / MANIFEST, facts)
         if log is not None:
@@ -497,11 +490,3 @@ def write_clusters(
     write_json(folder / "clusters.json", saved)
     if tree is None and hierarchy is not None:
         write_json(folder / "levels.json", hierarchy.to_dict())
-
-
-def _take_results(source: Path, folder: Path) -> None:
-    """Put the results of a run that was made elsewhere in the place of those in a folder."""
-    for name, path in run_files(folder).items():
-        if RESULT.fullmatch(name):
-            path.unlink()
-    link_files(source, folder, [name for name in run_files(source) if RESULT.fullmatch(name)])

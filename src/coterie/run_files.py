@@ -171,7 +171,7 @@ MANIFEST_SHAPE: dict[str, Any] = {
         **dict.fromkeys(("labelled?", "themes?", "must_link?", "cannot_link?"), Count),
         "found?": int,
         "numbers?": [ClusterId],
-        "kept?": {
+        "kept": {
             "rows": Count,
             "labels": {int: str},
             "column": (str, None),
@@ -214,7 +214,6 @@ MANIFEST_SHAPE: dict[str, Any] = {
             "new": [ClusterId],
             "fit_nowhere?": Count,
             "loose?": [ClusterId],
-            "moved?": Count,
             "first?": Count,
         }
     ],

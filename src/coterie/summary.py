@@ -169,8 +169,8 @@ def _about_changes(facts: Mapping[str, Any]) -> list[str]:
         new = sum(len(update["new"]) for update in updates)
         times = "once" if len(updates) == 1 else f"{len(updates)} times"
         made = counted(new, "new cluster") if new else "no new cluster"
-        rows, moved = (sum(u.get(key, 0) for u in updates) for key in ("rows", "moved"))
-        out.append(f"Updated {times}: {rows:,} rows added, {made}. Old rows moved: {moved:,}.")
+        rows = sum(update["rows"] for update in updates)
+        out.append(f"Updated {times}: {rows:,} rows added, {made}.")
     return out
 
 

@@ -219,12 +219,6 @@ def test_a_later_run_keeps_descriptions_of_clusters_that_stay(
     ]
 
 
-def test_a_refit_keeps_descriptions_of_clusters_that_stay(run: Path) -> None:
-    before = told(run)
-    update(run, None, refit=True)
-    assert told(run) == before
-
-
 def test_quotes_that_no_text_holds_are_dropped(run: Path, tickets: Path, tmp_path: Path) -> None:
     saved = json.loads((run / "clusters.json").read_text("utf-8"))["clusters"]
     saved[1]["quotes"].append("nobody ever wrote this")

@@ -110,8 +110,6 @@ def test_an_update_keeps_the_types_that_still_fit(tmp_path: Path) -> None:
     run.update(pa.table({"nr": [12], "size": ["large"], "text": ["an apple"]}))
     assert run.table["nr"].to_pylist() == list(range(13))
     assert run.table["size"].to_pylist() == [*map(str, range(12)), "large"]
-    run.update(None, refit=True)
-    assert run.table["nr"].to_pylist() == list(range(13))
 
 
 def test_a_table_becomes_a_frame_in_which_whole_numbers_stay_whole() -> None:

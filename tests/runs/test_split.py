@@ -94,16 +94,9 @@ def test_an_update_cuts_new_rows_into_sentences(tmp_path: Path) -> None:
     assert run.summary[0].startswith("6 rows were cut into 10 sentences")
     assert run.manifest["updates"][-1]["rows"] == 2
     assert not check_integrity(tmp_path / "run").findings
-    assert run.update(new, new_only=True).rows == 0  # the ids are known
     run.update(["One more apple pie here. Slow car wheels turn round."])
     assert run.table["row"].to_pylist()[-2:] == [7, 7]
     run.undo()
     run.undo()
     assert run.rows.to_pylist() == rows
     assert (tmp_path / "run" / "assignments.csv").read_bytes() == lines
-
-
-def test_a_refit_of_sentences_is_rejected(tmp_path: Path) -> None:
-    run = cluster(ROWS, 2, folder=tmp_path / "run", **WITH)
-    with raises(UsageError, "the rows of this"):
-        run.update(None, refit=True)

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import commands
@@ -104,7 +103,7 @@ def test_old_rows_stay_and_a_new_theme_is_a_new_cluster(run: Path, boats: Path) 
     done = update(run, boats)
     after = (run / "assignments.csv").read_bytes()
     assert after.startswith(table)
-    assert (done.rows, done.moved, done.written, done.number) == (30, 0, True, 1)
+    assert (done.rows, done.written, done.number) == (30, True, 1)
     (new,) = done.new
     together = [r for r in rows(run)[-30:] if r["cluster"] == str(new.id)]
     assert len(together) >= 25
@@ -187,7 +186,6 @@ def test_rows_that_were_added_are_not_added_again(run: Path, tmp_path: Path) -> 
     done = open_run(run).update(texts)
     assert (done.number, done.rows, done.written) == (0, 0, False)
     assert content(run) == before
-    assert open_run(run).update(texts, again=True).rows == 8
 
 
 def test_texts_that_come_again_in_other_rows_are_added(run: Path, tmp_path: Path) -> None:
@@ -200,7 +198,6 @@ def test_the_rows_that_a_run_was_made_of_are_not_added(tmp_path: Path) -> None:
     file = write(tmp_path / "old.csv", [*old_texts(), "", "apple\npear"])
     run = coterie.cluster(file, 4, "kmeans", encoder="tfidf", text_column="text")
     assert not run.update(file).written
-    assert run.update(file, again=True).rows == len(old_texts()) + 2
 
 
 def test_a_list_of_files_is_read(run: Path, tmp_path: Path) -> None:
@@ -210,10 +207,10 @@ def test_a_list_of_files_is_read(run: Path, tmp_path: Path) -> None:
 
 
 def test_notes_count_the_rows_of_the_file(run: Path, tmp_path: Path) -> None:
-    part = write(tmp_path / "part.csv", ["apple", "pear", "plum", "", "fig"], len(old_texts()) - 2)
-    done = update(run, part, new_only=True)
+    part = write(tmp_path / "part.csv", ["apple", "pear", "plum", "", "fig"], 700)
+    done = update(run, part)
     assert says("; ".join(done.notes), "(4): no text")
-    assert says(done.sentences()[0], "3 rows added, none of them in a new cluster")
+    assert says(done.sentences()[0], "5 rows added, none of them in a new cluster")
 
 
 def test_whole_numbers_that_pandas_made_floats_are_the_same_ids(tmp_path: Path) -> None:
@@ -221,7 +218,9 @@ def test_whole_numbers_that_pandas_made_floats_are_the_same_ids(tmp_path: Path) 
     frame = pandas.DataFrame({"n": range(200), "text": old_texts()})
     made = coterie.cluster(frame, 4, "kmeans", encoder="tfidf", id_column="n")
     new = pandas.DataFrame({"n": [7, 300, None], "text": sentences("fruit", 3, 90)})
-    assert made.update(new, new_only=True).rows == 2
+    with raises(Exception, "which the run has"):
+        made.update(new)
+    assert made.update(new[1:]).rows == 2
     assert made.table["n"].tolist()[-2] == 300
 
 
@@ -231,9 +230,6 @@ def test_ids_that_the_run_has(run: Path, tmp_path: Path) -> None:
     with raises(Exception, "which the run has", "1", "3"):
         update(run, part)
     assert content(run) == before
-    done = update(run, part, new_only=True)
-    assert done.rows == 5
-    assert update(run, part, new_only=True).rows == 0
 
 
 def test_new_rows_with_one_id(run: Path, tmp_path: Path) -> None:
@@ -244,7 +240,7 @@ def test_new_rows_with_one_id(run: Path, tmp_path: Path) -> None:
     assert says(result.output, "in all); give each", "1", "3", "'N'", "1 such id")
     rows = [{"ticket": "N", "text": "ripe plum"}, {"ticket": "N", "text": "ripe pear"}]
     with raises(Exception, "in all); give each", "1", "2"):
-        open_run(run).update(rows, new_only=True)
+        open_run(run).update(rows)
     with raises(UsageError, "should be one of"):
         open_run(run).update(rows, id_column="other")
     assert content(run) == before
@@ -341,35 +337,6 @@ def test_drift_and_the_exit_code_of_its_own(run: Path, boats: Path, same: Path) 
     assert not check_integrity(run).findings
 
 
-def test_a_refit_counts_its_moves_and_asks(run: Path, boats: Path) -> None:
-    edit(run, [{"rename": {0: "First"}}, {"lock": [0]}])
-    before = content(run)
-    locked = [r["ticket"] for r in rows(run) if r["cluster"] == "0"]
-    labels = open_run(run).labels
-    result = call("update", run, boats, "--refit", stdin="n\n")
-    assert "would move" in result.output
-    assert content(run) == before
-    done = update(run, boats, refit=True, n_clusters=5, dry_run=True)
-    assert not done.written and content(run) == before
-    asked = []
-    done = update(run, boats, refit=True, n_clusters=5, confirm=lambda f: not asked.append(f))
-    assert done.written and len(asked) == 1
-    opened = open_run(run)
-    assert done.moved == (opened.labels[: len(labels)] != labels).sum()
-    assert opened.manifest["updates"][-1]["moved"] == done.moved
-    assert opened.manifest["editing"]["locked"] == [0]
-    assert names(run)[0] == "First"
-    assert set(locked) <= {r["ticket"] for r in rows(run) if r["cluster"] == "0"}
-    assert len(rows(run)) == len(labels) + 30
-    assert (run / "changes.html").exists()
-    assert not check_integrity(run).findings
-    undo(run)
-    assert content(run) == before
-    call("update", run, "--refit", "--yes")
-    call("update", run, code=2)
-    call("update", run, boats, "--clusters", "5", code=2)
-
-
 def test_predict_tells_drift(run: Path, boats: Path, same: Path, tmp_path: Path) -> None:
     before = content(run)
     out = tmp_path / "out.csv"
@@ -391,10 +358,8 @@ def test_predict_tells_drift(run: Path, boats: Path, same: Path, tmp_path: Path)
     ],
     ids=lambda given: next(iter(given)),
 )
-def test_a_guided_run_grows_and_is_fitted_again_with_what_was_given(
-    given: dict, tmp_path: Path
-) -> None:
-    """Given classes keep their numbers and names, and labels and constraints hold."""
+def test_a_guided_run_grows(given: dict, tmp_path: Path) -> None:
+    """Given classes keep their numbers and names."""
     run = tmp_path / "run"
     coterie.cluster(old_texts(), 4, "kmeans", encoder="tfidf", folder=run, **given)
     before, called = open_run(run).labels, names(run)
@@ -407,50 +372,8 @@ def test_a_guided_run_grows_and_is_fitted_again_with_what_was_given(
     home = np.bincount(before[:40]).argmax()
     assert (opened.labels[200:210] == home).sum() >= 8
     assert opened.predict(fruit)["cluster"].to_pylist() == opened.labels[200:210].tolist()
-    after = content(run)
-    for _ in range(2):
-        update(run, None, refit=True)
-        opened = open_run(run)
-        labels, about = opened.labels, opened.manifest["guidance"]
-        assert about["given"] == [called[i] for i in about["numbers"]]
-        assert [names(run)[i] for i in about["numbers"]] == about["given"]
-        assert len(opened.clusters) == 5 and not check_integrity(run).findings
-        if "labels" in given:
-            assert (names(run)[labels[0]], names(run)[labels[40]]) == ("Orchard", "Garage")
-        if "must_link" in given:
-            assert labels[0] == labels[1] and labels[0] != labels[45]
-        assert about["kept"]["rows"] == 240
-    undo(run)
-    undo(run)
-    assert content(run) == after
-
-
-def test_a_refit_reads_the_labels_of_later_rows(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    table = {"text": old_texts(), "kind": ["Orchard", *[""] * 39, "Garage", *[""] * 159]}
-    coterie.cluster(
-        pa.table(table), 4, "kmeans", encoder="tfidf", folder=run, labels="kind", text_column="text"
-    )
-    boats = sentences("boats", 30, 50)
-    new = pa.table({"text": boats, "kind": ["Garage", "Harbour", *[""] * 28]})
-    update(run, new, refit=True)
-    opened = open_run(run)
-    assert opened.manifest["guidance"]["kept"]["labels"] == {
-        "0": "Orchard", "40": "Garage", "200": "Garage"
-    }  # fmt: skip
-    assert names(run)[opened.labels[200]] == "Garage"  # Harbour is no known class
-
-
-def test_a_run_that_did_not_keep_what_was_given_is_not_fitted_again(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    coterie.cluster(old_texts(), 4, "kmeans", encoder="tfidf", folder=run, must_link=[(0, 1)])
-    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
-    del manifest["guidance"]["kept"]
-    (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-    before = content(run)
-    with raises(UsageError, "was made with themes, labels or"):
-        update(run, None, refit=True)
-    assert content(run) == before
+    if "labels" in given:
+        assert (names(run)[before[0]], names(run)[before[40]]) == ("Orchard", "Garage")
 
 
 def test_the_classifier_is_not_asked_where_clusters_are_small() -> None:
@@ -509,15 +432,6 @@ def test_texts_of_a_loose_cluster_go_elsewhere_when_they_are_held_out() -> None:
     assert held_out(x[:3], labels[:3]).tolist() == labels[:3].tolist()
 
 
-def test_a_run_with_locked_clusters_is_fitted_again_twice(run: Path, boats: Path) -> None:
-    edit(run, [{"lock": [0]}])
-    update(run, boats, refit=True)
-    home = open_run(run).labels
-    done = update(run, None, refit=True)
-    assert done.written and "guidance" not in open_run(run).manifest
-    assert (open_run(run).labels == home).mean() > 0.9
-
-
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that found its number of clusters, and so has a merge tree."""
@@ -555,22 +469,6 @@ def test_new_clusters_are_in_the_merge_tree(
     for _ in range(7):
         undo(run)
     assert (run / "assignments.csv").read_bytes() == table
-
-
-def test_a_refit_makes_a_new_merge_tree(grown: Path, tmp_path: Path, boats: Path) -> None:
-    run = open_run(grown).save(tmp_path / "run")
-    before = whole(run)
-    first = before.clusters[0].id
-    edit(run, [{"rename": {first: "Mine"}}, {"lock": [first]}])
-    update(run, boats, refit=True)
-    after = whole(run)
-    assert after.names[first] == "Mine" and members(before, first) <= members(after, first)
-    assert after.facts["editing"]["locked"] == [first]
-    assert min({*after.tree.inside()}) > before.tree.highest  # no number is used again
-    coterie.cut(run, "broad")
-    large = max(coterie.Run(run).tree.shown())
-    edit(run, [{"unlock": [first]}, {"split": {"cluster": large, "into": 12}}])
-    whole(run)
 
 
 def test_new_rows_take_the_marks_of_clusters_that_are_not_shown(

@@ -146,9 +146,6 @@ def test_a_folder_that_grew_adds_what_is_new_in_it(run: Path, place: Path, tmp_p
     done = update(run, both)
     assert (done.number, done.rows) == (1, 90)
     assert update(run, both).number == 0
-    assert update(run, both, again=True).rows == 360
-    assert open_run(run).manifest["data"]["rows"] == 720
-    undo(run)
     undo(run)
     assert {n: d for n, d in content(run).items() if n != "edits.jsonl"} == state
 
@@ -162,7 +159,7 @@ def test_what_cannot_be_added_by_files_is_said(run: Path, place: Path, tmp_path:
     empty = tmp_path / "empty.parquet"
     pyarrow.parquet.write_table(table(["cars"], 8, 0).slice(0, 0), empty)
     assert update(run, empty).number == 0
-    for given in ({"refit": True}, {"new_only": True}, {"data": ["a text"]}):
+    for given in ({"id_column": "none"}, {"data": ["a text"]}):
         with raises(UsageError, "engine='ray'", "folder"):
             update(run, given.pop("data", place / "new"), engine="ray", **given)
     said = call("update", run, place / "new", "--engine", "moon", code=2).output
@@ -173,8 +170,3 @@ def test_what_cannot_be_added_by_files_is_said(run: Path, place: Path, tmp_path:
     with raises(DataError, "a.parquet", "1 of 1 files"):
         update(run, half)
     assert content(run) == state
-
-
-def test_ids_are_looked_at_with_all_rows_in_memory(run: Path, place: Path) -> None:
-    assert update(run, place / "old", new_only=True).number == 0
-    assert (run / "assignments").is_dir()

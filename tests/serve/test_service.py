@@ -342,9 +342,8 @@ def test_updates_add_rows(start: Callable[..., Any], folder: Path, tmp_path: Pat
     assert client.get("/texts").json["total"] == 93
     client.wait_for_vectors()
     assert client.get("/similar/N-1").json["to"]["text"] == rows[1]["text"]
-    again = client.post("/update", {"rows": rows, "again": False})
+    again = client.post("/update", {"rows": rows})
     assert again.status == 422 and again.code == "update.known_ids"
-    assert client.post("/update", {"rows": rows, "new_only": True}).json["rows"] == 0
     one = {"rows": [{"id": "O", "text": "ripe plum"}, {"id": "O", "text": "ripe pear"}]}
     assert client.post("/update", one).code == "update.one_id"
     none = {**one, "id_column": "none", "dry_run": True}
@@ -354,16 +353,11 @@ def test_updates_add_rows(start: Callable[..., Any], folder: Path, tmp_path: Pat
         ({"rows": "/etc/passwd"}, "serve.bad_value"),
         ({"rows": [["a"]]}, "serve.bad_value"),
         ({"texts": "/etc/passwd"}, "serve.no_texts"),
-        ({"texts": ["a"], "n_clusters": 0}, "serve.bad_value"),
-        ({"texts": ["a"], "n_clusters": 3}, "update.clusters_need_refit"),
         ({"texts": ["a"], "version": "old"}, "edit.other_version"),
     ):
         assert client.post("/update", body).code == code
     assert client.post("/edits", {"undo": True}).status == 200
     assert client.get("/texts").json["total"] == 90
-    refit = client.post("/update", {"refit": True, "n_clusters": 3})
-    assert refit.status == 200, refit.body
-    assert len(client.get("/clusters").json["clusters"]) == 3
 
 
 def test_a_run_is_replaced_without_losing_a_request(

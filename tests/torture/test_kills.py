@@ -64,7 +64,6 @@ CASES = {
     "edit": Case(EDIT, [], [FIRST], None),
     "undo": Case(["edit", "run", "--undo"], [], [FIRST, EDIT], None),
     "update": Case(["update", "run", "n.csv"], [], [FIRST], 40),
-    "refit": Case(["update", "run", "n.csv", "--refit", "--yes"], [], [FIRST]),
     "predict csv": Case(predict("p.csv"), ["--resume"], [FIRST], None),
     "predict jsonl": Case(predict("p.jsonl"), ["--resume"], [FIRST], None),
     "predict parquet": Case(predict("p.parquet"), [], [FIRST], None),
@@ -188,7 +187,7 @@ def go_on(
 ) -> None:
     """Repeat the command, as its user would."""
     done = settled(place.results()) == settled(new)
-    if name in ("edit", "undo", "refit") and done:  # not done twice
+    if name in ("edit", "undo") and done:  # not done twice
         place.must("report", "run", told=told)  # the next writer deletes what is left
     elif name == "overwrite" and not (place.path / "run/.next/manifest.json").exists():
         place.must(*command, told=told)

@@ -13,7 +13,6 @@ from coterie._files import atomic_path
 from coterie._progress import say
 from coterie._validation import check_choice
 from coterie.cli import options
-from coterie.cli.analyses import show_comparison
 from coterie.cli.options import option, switch
 from coterie.cli.talk import say_header, show_json, show_lines
 from coterie.errors import UsageError, counted
@@ -21,7 +20,6 @@ from coterie.options import read_formats, read_number
 
 if TYPE_CHECKING:
     from coterie.drift import Drift
-    from coterie.runs.added import Updated
 
 
 def predict(
@@ -151,8 +149,8 @@ def _fail_above(drift: Drift | None, limit: float | None) -> None:
 
 def update(
     run: Path = options.RUN,
-    file: str | None = typer.Argument(
-        None,
+    file: str = typer.Argument(
+        ...,
         metavar="FILE",
         help="New rows: CSV, TSV, JSONL, Parquet, Arrow, Excel, SQLite or plain text file; - for "
         "standard input; a folder of Parquet files, if the table of the run is one.",
@@ -161,18 +159,11 @@ def update(
         None, "Column of FILE with the texts. Default: called as in the run.", "--text-column -t"
     ),
     id_column: str | None = option(None, "none: add the rows without ids. Default: as in the run."),
-    new_only: bool = switch("--new-only", "Leave out rows whose id the run has already."),
-    again: bool = switch("--again", "Add rows that an earlier update has added."),
     mask_names: Path | None = option(
         None, "File with names to mask; needed if the run was masked by one."
     ),
     dry_run: bool = switch("--dry-run", "Print what the update does; write nothing."),
     fail_above: str | None = options.FAIL_ABOVE,
-    refit: bool = switch("--refit", "Cluster all rows anew. Old rows may move; you are asked."),
-    clusters: str | None = option(
-        None, "Number of clusters of a refit, or auto. Default: as in the run.", "--clusters -k"
-    ),
-    yes: bool = option(False, "Write a refit without asking.", "--yes -y"),
     format: str = options.FORMAT,
     encoding: str = options.ENCODING,
     header: bool | None = options.HEADER,
@@ -192,9 +183,6 @@ def update(
     With --fail-above 10% the exit code is 4 if more than 10% of the new texts fit no cluster; the
     rows are added all the same, unless you give --dry-run.
 
-    --refit clusters old and new rows anew with the settings of the run. It shows which old rows
-    would move, and asks before it writes.
-
     If you stop it, the run is as it was: repeat the command. It does not add a file twice.
 
     If the table of the run is a folder of Parquet files, update labels new files one by one, with
@@ -204,7 +192,6 @@ def update(
 
         coterie update tickets.clusters new.csv --dry-run
         coterie update tickets.clusters new.csv
-        coterie update tickets.clusters --refit --clusters 12
         coterie update tickets.clusters parts/ --engine ray
         coterie edit tickets.clusters --undo
     """
@@ -213,24 +200,13 @@ def update(
 
     limit = None if fail_above is None else read_share(fail_above)
 
-    def confirm(would: Updated) -> bool:
-        if not as_json and would.refit is not None:
-            show_comparison(would.refit)
-        asked = f"{would.moved:,} old rows would move. Write it?"
-        return yes or (not as_json and typer.confirm(asked, err=True))
-
     found = add_rows(
         run,
         file,
         text_column=text_column,
         id_column=id_column,
         mask_names=mask_names,
-        new_only=new_only,
-        again=again,
-        refit=refit,
-        n_clusters=None if clusters is None else read_number(clusters),
         dry_run=dry_run,
-        confirm=confirm,
         format=format,
         encoding=encoding,
         header=header,
@@ -244,7 +220,7 @@ def update(
             say(note)
         show_lines(found.sentences())
         if found.number and not found.written:
-            say("nothing was written" + (" (--dry-run)" if dry_run else ""))
+            say("nothing was written (--dry-run)")
         elif found.number:
             say(f"\npage  {run / 'changes.html'}\nundo  coterie edit {run} --undo")
     _fail_above(found.drift, limit)

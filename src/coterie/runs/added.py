@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,9 +39,6 @@ from coterie.run_files import result_columns
 from coterie.runs.folder import now
 from coterie.tree import Tree, TreeRows
 
-if TYPE_CHECKING:
-    from coterie.comparison import Comparison
-
 COMPARED = 20_000  # old texts, and as many new ones, that are compared with each other
 FITS = 3  # of the classifier, after the first to its own predictions
 FOLDS = 5  # classifiers, each of which leaves a part of the texts out
@@ -59,15 +56,10 @@ class Updated:
         Of the update, counted from 1; 0 if the run had these rows already.
     rows : int
         Rows that were added.
-    moved : int
-        Old rows that are in another cluster than before: none, except after a refit.
     new : tuple of Cluster
         The clusters that are new.
     drift : Drift or None
-        How the new texts differ from the old ones; None after a refit, and if the run had these
-        rows already.
-    refit : Comparison or None
-        After a refit, the run before and now.
+        How the new texts differ from the old ones; None if the run had these rows already.
     written : bool
     notes : tuple of str
         What was noticed about the new rows.
@@ -76,10 +68,8 @@ class Updated:
     run: Path
     number: int
     rows: int
-    moved: int = 0
     new: tuple[Cluster, ...] = ()
     drift: Drift | None = None
-    refit: Comparison | None = None
     written: bool = False
     notes: tuple[str, ...] = ()
 
@@ -90,9 +80,7 @@ class Updated:
         inside = sum(cluster.size for cluster in self.new)
         made = f"{len(self.new)} new cluster{'' if len(self.new) == 1 else 's'}"
         new = f", {inside:,} of them in {made}" if self.new else ", none of them in a new cluster"
-        if self.refit is not None:
-            new = f"; {made}"
-        out = [f"{self.rows:,} rows added{new}. Old rows moved: {self.moved:,}."]
+        out = [f"{self.rows:,} rows added{new}. Old rows stay where they were."]
         return out if self.drift is None else [*out, *self.drift.sentences()]
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,7 +89,6 @@ class Updated:
             "run": str(self.run),
             "update": self.number,
             "rows": self.rows,
-            "moved": self.moved,
             "new": [{"id": c.id, "name": c.name, "size": c.size} for c in self.new],
             "drift": None if self.drift is None else self.drift.to_dict(),
             "written": self.written,

@@ -205,7 +205,7 @@ def _from_edits(earlier: EarlierRun, texts: Sequence[str]) -> dict[str, list[Any
 def about_guidance(guidance: Guidance, model: TextClusterer, options: Options) -> dict[str, Any]:
     """What was given, for the manifest; cluster ``i`` is the class ``given[i]``.
 
-    Under ``kept`` is all that a refit needs.
+    Under ``kept`` is all that another fit needs.
     """
     used, classes = set(np.unique(model.labels_).tolist()), range(len(model.classes_))
     return {

@@ -84,13 +84,13 @@ def stability(
 def _given(run: Clustering) -> dict[str, Any]:
     """The themes, labels and constraints of a run, by row."""
     about = run.facts.get("guidance", {})
-    if "kept" in about:
+    if about:
         with damaged(run.folder, "a run"):
             return kept_guidance(about, run.table)
-    if about or "guidance" in run.facts.get("handover", {}):
+    if "guidance" in run.facts.get("handover", {}):
         raise UsageError(
-            f"{run.folder} was made with themes, labels, constraints or edits of an earlier run, "
-            "which it does not keep: it cannot be fitted again. Cluster the texts anew."
+            f"{run.folder} was made with edits of an earlier run, which it does not keep: it "
+            "cannot be fitted again. Cluster the texts anew."
         )
     return {}
 

@@ -10,40 +10,34 @@ again finds the vectors of the texts in the cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 import pyarrow as pa
 
 from coterie._threads import one_blas_thread
 from coterie._torch import need_torch
-from coterie._trust import damaged
 from coterie._validation import check_choice, checked
-from coterie.clustering import Clustering, opened, read, save
+from coterie.clustering import Clustering, opened, save
 from coterie.corpus import Corpus, make_corpus
 from coterie.corpus.corpus import (
     as_whole,
     build,
     cell_values,
     check_column,
-    make_note,
     value_to_text,
 )
 from coterie.corpus.read import ReadOptions, read_table
 from coterie.corpus.sentences import split_corpus
 from coterie.errors import DataError, UsageError, counted
 from coterie.masking import Masker, masked_sentence
-from coterie.options import Options
 from coterie.report.html import write_changes
-from coterie.run_files import RunFiles, with_types
+from coterie.run_files import RunFiles
 from coterie.runs.added import AddedRows, Updated
 from coterie.runs.engine import Engine
-from coterie.runs.folder import now
-from coterie.runs.guide import kept_guidance
 from coterie.runs.masked import masker_of
 from coterie.runs.sample import files_of
 from coterie.runs.update_files import add_files, new_files
@@ -53,12 +47,7 @@ class UpdateOptions(ReadOptions, total=False):
     """The options of :func:`update`, for :meth:`coterie.Run.update`."""
 
     text_column: str | None
-    new_only: bool
-    again: bool
-    refit: bool
-    n_clusters: int | Literal["auto"] | None
     dry_run: bool
-    confirm: Callable[[Updated], bool] | None
     mask_names: str | Path | Sequence[str] | Masker | None
     version: str | None
     engine: str
@@ -73,12 +62,7 @@ def update(  # noqa: PLR0913 - options of one command
     *,
     text_column: str | None = None,
     id_column: str | None = None,
-    new_only: bool = False,
-    again: bool = False,
-    refit: bool = False,
-    n_clusters: int | Literal["auto"] | None = None,
     dry_run: bool = False,
-    confirm: Callable[[Updated], bool] | None = None,
     mask_names: str | Path | Sequence[str] | Masker | None = None,
     version: str | None = None,
     engine: str = "local",
@@ -91,25 +75,13 @@ def update(  # noqa: PLR0913 - options of one command
     ----------
     run : str or Path
         Folder of a finished run.
-    data : list of str, Series, DataFrame or Arrow table; or str, Path or list of Path; or None
-        None adds no rows, for a refit.
+    data : list of str, Series, DataFrame or Arrow table; or str, Path or list of Path
     text_column : str, optional
         Column of the new data with the texts. Default: called as in the run, else the obvious one.
     id_column : "none", optional
         Add the new rows without ids. Default: ids are in the column that has them in the run.
-    new_only : bool, default=False
-        Leave out rows whose id the run has already, instead of rejecting them.
-    again : bool, default=False
-        Add rows that an earlier update has added.
-    refit : bool, default=False
-        Cluster old and new rows anew, with the method and the settings of the run. Clusters that
-        match keep number and name, locked clusters their rows; other old rows may move.
-    n_clusters : int or "auto", optional
-        Of a refit. Default: found anew if it was found, else as many as there are.
     dry_run : bool, default=False
         Say what the update would do, without writing.
-    confirm : callable, optional
-        Is shown what a refit would do, before it is written; false leaves the run as it is.
     mask_names : str, Path, sequence of str or Masker, optional
         List of names to mask, or a file of them; needed if the run was masked by one.
     version : str, optional
@@ -130,39 +102,28 @@ def update(  # noqa: PLR0913 - options of one command
     -----
     Of a run whose table is a folder of Parquet files, to which such files are added, samples of the
     old and the new texts are held in memory, in which new clusters are found. Files that the run
-    has already are left out; ids of single rows are not looked at. With ``refit``, ``new_only``,
-    ``id_column`` or another ``text_column``, all rows are read into memory, as of other runs.
+    has already are left out; ids of single rows are not looked at. With ``id_column`` or another
+    ``text_column``, all rows are read into memory, as of other runs.
     """
-    if not refit:
-        _check_asked(data, n_clusters)
     check_choice("id_column", id_column or "none", ["none"])
     need_torch("an update, which searches for new clusters,")
     folder, where, files = Path(run), Engine(engine, workers), []
-    if not (refit or new_only or id_column):
+    if not id_column:
         files = new_files(folder, data, reading.get("format", "auto"))
     if files and text_column in (None, RunFiles(folder).manifest["data"]["text_column"]):
         masker = masker_of(folder, None, mask_names)
-        return add_files(
-            folder, files, masker, where, again=again, dry_run=dry_run, version=version
-        )
+        return add_files(folder, files, masker, where, dry_run=dry_run, version=version)
     if engine != "local":
         raise UsageError(
             f"`engine={engine!r}` adds Parquet files to a run whose table is a folder of such "
-            "files, without `refit`, `new_only`, `id_column` and another `text_column`."
+            "files, without `id_column` and another `text_column`."
         )
-    new = None if data is None else _read(data, reading)
+    table, guess = _read(data, reading)
     with opened(folder, version=version, to_write=not dry_run) as before:
-        corpus, notes = None, tuple[str, ...]()
-        if new is not None:
-            table, guess = new
-            text = _text_column(before, table.column_names, guess, text_column)
-            masker = masker_of(folder, None, mask_names)
-            corpus, notes = _fitting(before, table, text, id_column is None, new_only, masker)
-        if corpus is not None and not again and _has(before, corpus.table):
-            corpus = None
-        if refit:
-            return _refit(before, corpus, n_clusters, notes, dry_run, confirm)
-        if corpus is None:
+        text = _text_column(before, table.column_names, guess, text_column)
+        masker = masker_of(folder, None, mask_names)
+        corpus, notes = _fitting(before, table, text, id_column is None, masker)
+        if _has(before, corpus.table):
             return Updated(folder, 0, 0, notes=notes)
         added = AddedRows(before, corpus)
         found = Updated(
@@ -187,106 +148,6 @@ def update(  # noqa: PLR0913 - options of one command
                 ),
             )
     return found
-
-
-def _check_asked(data: object, n_clusters: int | Literal["auto"] | None) -> None:
-    """Refuse what only a refit can do."""
-    if data is None:
-        raise UsageError("name the file with the new rows, or add `refit`.")
-    if n_clusters is not None:
-        raise UsageError(
-            "`n_clusters` is for a refit; add `refit`, or leave it out: an update finds new "
-            "clusters by itself.",
-            code="update.clusters_need_refit",
-        )
-
-
-def _refit(
-    before: Clustering,
-    corpus: Corpus | None,
-    n_clusters: int | Literal["auto"] | None,
-    notes: tuple[str, ...],
-    dry_run: bool,
-    confirm: Callable[[Updated], bool] | None,
-) -> Updated:
-    """Cluster all rows anew beside the run, and let the result take its place."""
-    from coterie.comparison import compare
-    from coterie.comparison.page import write_comparison
-    from coterie.runs.fit import make_run
-
-    if "split" in before.facts:
-        raise UsageError(
-            "`refit`: the rows of this run were cut into sentences, and it has not kept them "
-            "whole; cluster all rows again."
-        )
-    table = before.input
-    if corpus is not None:
-        table = pa.concat_tables([table, corpus.table.select(table.column_names)])
-    table = with_types(table, before.facts)
-    updates = before.facts.get("updates", [])
-    with TemporaryDirectory(prefix="coterie-") as place:
-        options = Options.make(
-            folder=Path(place) / "run",
-            keep=before.folder,
-            text_column=before.text_column,
-            id_column=before.id_column,
-            **_refit_options(before, n_clusters, table),
-        )
-        made = read(make_run(table, options).folder)
-        compared = compare(before.folder, made.folder)
-        found = Updated(
-            before.folder,
-            len(updates) + 1,
-            0 if corpus is None else len(corpus),
-            moved=int((made.labels[: len(before.table)] != before.labels).sum()),
-            new=tuple(c for c in made.clusters if c.id not in before.names),
-            refit=compared,
-            notes=notes,
-        )
-        if dry_run or (confirm is not None and not confirm(found)):
-            return found
-        entry = {
-            "when": now(),
-            "rows": found.rows,
-            "sha256": "" if corpus is None else corpus.sha256,
-            "new": [c.id for c in found.new],
-            "moved": found.moved,
-            "first": len(before.table),
-        }
-        editing = {**made.facts["editing"]}
-        editing["edits"] = before.facts.get("editing", {}).get("edits", 0)
-        editing.pop("kept_from", None)  # it is this run
-        facts = {**made.facts, "editing": editing, "updates": [*updates, entry]}
-        save(
-            before,
-            replace(made, facts=facts),
-            log={"refit": entry, "done": found.sentences()[:1]},
-            beside=lambda fresh: write_comparison(
-                fresh / "changes.html", replace(compared, a="before", b="now")
-            ),
-        )
-    return replace(found, written=True)
-
-
-def _refit_options(
-    before: Clustering, n_clusters: int | Literal["auto"] | None, table: pa.Table
-) -> dict[str, Any]:
-    """How the run was made, with what was given to it, for all rows of a table."""
-    out, guidance = before.options(n_clusters), before.facts.get("guidance")
-    if guidance is None:
-        return out
-    if "kept" not in guidance:
-        raise UsageError(
-            f"`refit`: {before.folder} was made with themes, labels or constraints by a version "
-            "that did not keep them; cluster all rows with them again."
-        )
-    with damaged(before.folder, "a run"):
-        given = kept_guidance(guidance, table)
-    if given.get("only_known"):
-        out["n_clusters"] = None
-    elif n_clusters is None and out["n_clusters"] != "auto":
-        out["n_clusters"] = max(out["n_clusters"], len(guidance["given"]))
-    return out | given
 
 
 def _read(data: Any, reading: Mapping[str, Any]) -> tuple[pa.Table, str | None]:
@@ -314,10 +175,9 @@ def _fitting(
     table: pa.Table,
     text: str,
     with_ids: bool,
-    new_only: bool,
     masker: Masker | None,
-) -> tuple[Corpus | None, tuple[str, ...]]:
-    """The new rows with the columns of the run, and what was noticed; None if all are known."""
+) -> tuple[Corpus, tuple[str, ...]]:
+    """The new rows with the columns of the run, and what was noticed."""
     names = [n for n in table.column_names if with_ids or n == text or n != run.id_column]
     split = run.facts.get("split")
     made = {*run.own.values(), *([] if split is None else [split["column"]])}
@@ -338,17 +198,10 @@ def _fitting(
             cells = [as_whole(value) for value in cells]
         columns[name] = [value_to_text(value) for value in cells]
     fitting = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
-    kept = list(range(len(fitting)))
     if run.id_column is not None and run.id_column in names:
-        kept = _new_rows(run, fitting, new_only)
-        if dropped := len(fitting) - len(kept):
-            notes.append(f"{dropped:,} rows are left out: the run has their ids already.")
-        if not kept:
-            return None, tuple(notes)
-        fitting = fitting.take(pa.array(kept, pa.int64()))
+        _check_ids(run, fitting)
     corpus = build(fitting, run.text_column, run.id_column, masker=masker)
-    told = (make_note(n.kind, n.count, [kept[i - 1] + 1 for i in n.rows]) for n in corpus.notes)
-    notes += [note.message for note in told if note]
+    notes += [note.message for note in corpus.notes]
     notes += [] if corpus.masked is None else [masked_sentence(corpus.masked)]
     return (corpus if split is None else _cut(corpus, split)), tuple(notes)
 
@@ -377,20 +230,21 @@ def _text_column(run: Clustering, names: list[str], guess: str | None, wanted: s
     return guess
 
 
-def _new_rows(run: Clustering, table: pa.Table, new_only: bool) -> list[int]:
-    """The rows whose id is new."""
+def _check_ids(run: Clustering, table: pa.Table) -> None:
+    """Refuse rows with an id that the run has already, or that two of them have."""
     ids = table.column(run.id_column).to_pylist()
     known = set(run.ids or ()) - {""}
     old = [i for i, value in enumerate(ids) if value in known]
-    if old and not new_only:
+    if old:
         raise DataError(
             f"row {old[0] + 1} has the {run.id_column} {ids[old[0]]!r}, which the run has "
-            f"already (so have {len(old):,} rows in all); leave them out with `new_only`.",
+            f"already (so have {len(old):,} rows in all); remove these rows, or add all without "
+            "ids: `id_column='none'`.",
             code="update.known_ids",
         )
-    keep = [i for i, value in enumerate(ids) if value not in known]
     first: dict[str, int] = {}
-    twice = [(first[ids[i]], i) for i in keep if first.setdefault(ids[i], i) != i and ids[i]]
+    twice = [(first[value], i) for i, value in enumerate(ids) if first.setdefault(value, i) != i]
+    twice = [(row, other) for row, other in twice if ids[row]]
     if twice:
         row, other = twice[0]
         count = counted(len({ids[i] for _, i in twice}), "such id")
@@ -399,4 +253,3 @@ def _new_rows(run: Clustering, table: pa.Table, new_only: bool) -> list[int]:
             "all); give each row its own, or add the rows without ids: `id_column='none'`.",
             code="update.one_id",
         )
-    return keep

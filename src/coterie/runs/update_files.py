@@ -69,13 +69,12 @@ def new_files(run: Path, data: Any, form: str) -> list[str]:
     return [part.name for part in parts if part.head()]
 
 
-def add_files(  # noqa: PLR0913 - what is added, where, and how
+def add_files(
     folder: Path,
     files: Sequence[str],
     masker: Masker | None,
     engine: Engine,
     *,
-    again: bool = False,
     dry_run: bool = False,
     version: str | None = None,
 ) -> Updated:
@@ -84,15 +83,14 @@ def add_files(  # noqa: PLR0913 - what is added, where, and how
     RunFiles(folder).check()  # before a lock is put into it
     with nullcontext() if dry_run else held(folder), engine:
         check_version(folder, version)
-        added = AddedFiles(folder, files, masker, engine, again=again)
+        added = AddedFiles(folder, files, masker, engine)
         return added.add(write=not dry_run)
 
 
 class AddedFiles:
     """New files of a run, beside those it has.
 
-    Files that the run has already are left out, unless they are wanted ``again``; they are told by
-    their size and footer.
+    Files that the run has already are left out; they are told by their size and footer.
     """
 
     def __init__(
@@ -101,8 +99,6 @@ class AddedFiles:
         files: Sequence[str],
         masker: Masker | None,
         engine: Engine,
-        *,
-        again: bool = False,
     ) -> None:
         self.folder, self.masker, self.engine = folder, masker, engine
         self.files = RunFiles(folder)
@@ -114,7 +110,7 @@ class AddedFiles:
         self.own = own_columns(old[0].columns)
         known = set(in_threads(_made_from, old))
         given = [shard for shard in shards_from(files) if shard.rows]
-        kept = [shard for shard in given if again or shard.digest not in known]
+        kept = [shard for shard in given if shard.digest not in known]
         # Names are those in the folder of the table, where each update has a folder of its own.
         base, mine = folder / SHARDS, f"update-{self.number:04}"
         self.old = [replace(s, name=s.source.relative_to(base).as_posix()) for s in old]

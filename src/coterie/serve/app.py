@@ -473,10 +473,10 @@ class Service:
     async def update(
         self, live: Live, wanted: schema.Update, _: NoParameters, if_match: IfMatch = None
     ) -> Response:
-        """Add new rows; old rows keep their clusters, unless a refit is asked for."""
+        """Add new rows; old rows keep their clusters."""
         options = wanted.model_dump(exclude={"texts", "rows", "version"}, exclude_none=True)
-        data = wanted.rows or wanted.texts or None
-        if data is not None and live.snapshot.masks:
+        data = wanted.rows or wanted.texts
+        if live.snapshot.masks:
             options["mask_names"] = self._masker(live.snapshot)
         version = _seen(if_match, wanted)
         work = partial(Run(live.folder).update, data, version=version, **options)

@@ -171,7 +171,7 @@ class Edit(Asked):
 
 
 class Update(Seen):
-    """New rows; without any, only a refit."""
+    """New rows."""
 
     model_config = _examples(
         {"texts": ["My parcel is late again"], "dry_run": True},
@@ -181,16 +181,12 @@ class Update(Seen):
     rows: list[dict[Any, Any]] = Field([], min_length=1, description="A value for each column.")
     text_column: String | None = None
     id_column: String | None = Field(None, description="Its name, or none.")
-    new_only: StrictBool = False
-    again: StrictBool = False
-    refit: StrictBool = False
     dry_run: DryRun = False
-    n_clusters: Annotated[int, Field(strict=True, gt=0)] | Literal["auto"] | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Update:
-        if not self.has("rows", "texts") and (self.has("rows") or not self.refit):
-            raise ServeError(422, "text_or_texts", "send either texts or rows, or a refit.")
+        if not self.has("rows", "texts"):
+            raise ServeError(422, "text_or_texts", "send either texts or rows.")
         return self
 
 
@@ -354,7 +350,6 @@ class Updated(Versioned):
     run: str
     update: int | None
     rows: int
-    moved: int
     new: list[dict[str, Any]]
     drift: dict[str, Any] | None
     written: bool

@@ -98,7 +98,7 @@ class Files:
     ) -> tuple[np.ndarray, list[int], int, bool]:
         """As :meth:`Vectors.add`."""
         before = self.run.labels
-        done = self.run.update([self.texts[i] for i in rows], again=True, dry_run=not keep)
+        done = self.run.update([self.texts[i] for i in rows], dry_run=not keep)
         after = self.run.labels
         self.moved += int((before != after[: len(before)]).sum())
         if keep:
