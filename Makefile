@@ -19,7 +19,7 @@ export COTERIE_DATA
 TESTS ?=
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal --quiet
 
-.PHONY: tables help run test test-all types tests bare check format docs bench-startup torture release minilm lock clean
+.PHONY: tables help run test test-all types tests bare check format docs torture release minilm lock clean
 
 help: ## Show what there is.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -58,9 +58,6 @@ docs: $(VENV)/.docs ## Build the documentation site into out/docs; begin with in
 
 tables: $(VENV)/.test ## Make the pages of results anew.
 	$(BIN)/coterie-bench fill
-
-bench-startup: $(VENV)/.test ## How long the command takes to say anything.
-	$(BIN)/coterie-bench startup
 
 torture: $(VENV)/.test ## Faults of all kinds, for an hour: kills, full disks, malicious models.
 	$(BIN)/python -m pytest --slow --quiet tests/torture tests/base/test_hostile_models.py

@@ -2,14 +2,12 @@
 
 import importlib
 import json
-import subprocess
 import sys
 from pathlib import Path
 from pkgutil import iter_modules
 from types import SimpleNamespace
 
 import numpy as np
-import pyarrow.parquet
 import pytest
 
 from coterie import Auto
@@ -92,25 +90,6 @@ def test_what_has_a_line_is_not_measured_again(tmp_path: Path, capsys) -> None:
     assert ours and [r["n"] for r in lines.read(out)] == [2, 3, 1, 5]
 
 
-def test_a_command_is_measured_and_stopped_in_time(tmp_path: Path, monkeypatch) -> None:
-    curve = importlib.import_module("coterie_bench.experiments.curve")
-    monkeypatch.setattr(curve, "PICTURES", tmp_path)
-    out = tmp_path / "curve.jsonl"
-    curve.main(
-        ["--methods", "tfidf-kmeans", "--sizes", "150", "--clusters", "10", "--out", str(out)]
-    )
-    rows = lines.read(out)
-    assert [(row["n_texts"], row["n_clusters"]) for row in rows] == [(150, 10), (150, 50)]
-    assert all(row["seconds"]["wall"] > 0 and row["peak_memory"] > 5e7 for row in rows)
-    assert (tmp_path / "cost.svg").exists()
-    late = curve.main.parse(["--limit", "1"])
-    key = {"method": "tfidf-kmeans", "encoder": "tfidf", "n_texts": 300, "n_clusters": 5}
-    assert curve.measure(key, late) == {"stopped": 1}
-    stopped = [key | {"stopped": 1}]
-    assert curve.too_long(stopped, key | {"n_texts": 100_000})
-    assert not curve.too_long(stopped, key | {"n_texts": 1_000_000})  # fits a sample
-
-
 def test_texts_are_made_from_the_seed(tmp_path: Path, load) -> None:
     made = load("make_texts")
     texts = list(made.make_texts(500))
@@ -119,26 +98,6 @@ def test_texts_are_made_from_the_seed(tmp_path: Path, load) -> None:
     for suffix in ("csv", "jsonl", "txt"):
         made.write_texts(texts, tmp_path / f"a.{suffix}")
         assert read_corpus(tmp_path / f"a.{suffix}").texts == texts
-
-
-def test_files_are_made_and_processes_are_watched_together(load, tmp_path: Path) -> None:
-    made = load("shards")
-    made.write_shards(250, 100, tmp_path)
-    read = [pyarrow.parquet.read_table(path) for path in sorted(tmp_path.iterdir())]
-    assert [len(part) for part in read] == [100, 100, 50]
-    assert [i for part in read for i in part["id"].to_pylist()] == list(range(250))
-    watch = made.Memory()
-    watch.start()
-    code = (
-        "x = bytearray(200_000_000); x[::4096] = b'1' * len(x[::4096]); import time; time.sleep(1)"
-    )
-    children = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
-    assert [child.wait() for child in children] == [0, 0]
-    assert watch.stop() > 4e8
-    row = {"encoder": "e", "cpus": 1, "workers": 2, "peak_memory": 2e9, "n_texts": 1000}
-    row |= {"seconds": {"first pass": 0.1, "second pass": 2.0, "all": 4.0}, "date": "2026-11-18"}
-    line = made.table([row | {"hardware": {"cores": 2}, "commit": "a"}]).splitlines()[2]
-    assert line == "| e | 1 | 1,000 | 2 of Ray | 10,000 | 500 | 4 | 4000 |  | 2.0 GB |"
 
 
 def test_a_child_is_measured(load, tmp_path: Path) -> None:
@@ -151,24 +110,6 @@ def test_a_child_is_measured(load, tmp_path: Path) -> None:
     assert small["peak_memory"] < 1e8  # its own, not that of the larger child before
     with pytest.raises(SystemExit, match="ended with 3"):
         measure([sys.executable, "-c", "raise SystemExit(3)"], tmp_path / "log")
-
-
-def test_a_pass_that_was_ended_counts_only_what_it_made_itself(load, tmp_path, monkeypatch) -> None:
-    jobs = load("jobs")
-    line = {"method": "sccl", "dataset": "tweet", "dataset_sha256": "x", "hardware": {}}
-    file = tmp_path / "systems.jsonl"
-    file.write_text(json.dumps(line) + "\n", "utf-8")
-
-    def made(command: list[str], log: Path) -> dict[str, float]:
-        assert command[command.index("--out") + 1] == str(tmp_path)
-        with file.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(line | {"method": "aecl"}) + "\n")
-        return {"wall": 5.0}
-
-    monkeypatch.setattr(jobs.children, "measure", made)
-    options = jobs.main.parse(["--suite", "systems", "--keep", str(tmp_path)])
-    row = jobs.measure({"jobs": 2}, options)
-    assert (row["runs"], row["methods"], row["wall"]) == (1, ["aecl"], 5.0)
 
 
 def test_parts_of_a_command_add_up(load, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,18 +299,3 @@ def test_cuts_of_the_skew_are_between_the_kinds_of_sets(load) -> None:
     # A set of another kind among them is wrong wherever the cut is: the others decide.
     assert evenness.cuts([*rows, row(0.55, 1)]) == pytest.approx((0.35, 0.8))
     assert "cuts 0.35 and 0.80: 6 of 6 sets right" in evenness.table(rows)
-
-
-def test_settings_of_adsl_are_compared_over_the_same_runs(load) -> None:
-    table = load("adsl_settings").table
-
-    def row(dataset: str, part: str, nmi: float, **setting: object) -> dict:
-        scores = {"nmi": nmi}
-        return {"dataset": dataset, "seed": 0, "part": part, "setting": setting, "scores": scores}
-
-    rows = [row(d, "codes", n, normalize=u) for d, u, n in
-            (("a", True, 0.5), ("a", False, 0.4), ("b", True, 0.7), ("b", False, 0.4))]  # fmt: skip
-    found = table([*rows, row("a", "trained", 0.1, label_norm="sum")])
-    assert "| codes: normalize=True | 60.0 | best |" in found
-    assert "| codes: normalize=False | 40.0 | -20.0 ± 10.0 |" in found  # of -10 and -30
-    assert "| trained: label_norm=sum | 10.0 | best |" in found

@@ -4,7 +4,6 @@ import pytest
 
 from coterie.methods import METHODS
 from coterie_bench.experiments.pages import ablation_part, method_part, short_part, systems_part
-from coterie_bench.figures import FIGURES
 from coterie_bench.suites import SUITES
 
 
@@ -26,8 +25,8 @@ def test_every_mark_can_be_filled(script) -> None:
         assert text.count("<!-- end -->") == len(script.PLACE.findall(text))
         for _, kind, words, _ in script.PLACE.findall(text):
             first, *rest = (words or " ").split() or [""]
-            if kind in ("measured", "ablations", "figure", "table"):
-                known = {"figure": FIGURES, "table": script.TABLES}.get(kind, SUITES)
+            if kind in ("measured", "ablations", "table"):
+                known = script.TABLES if kind == "table" else SUITES
                 assert first in known and set(rest) <= METHODS.keys()
 
 

@@ -12,31 +12,17 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from coterie_bench import ROOT
-from coterie_bench.beside import HOW, details, overview
+from coterie_bench.beside import overview
 from coterie_bench.experiments import (
-    adsl_settings,
     bertopic,
     command,
-    curve,
-    encode,
-    english_encoders,
     faithful,
-    figures_page,
     generalization,
     gpu,
-    jobs,
-    language_encoders,
     levels,
-    masked_head,
-    names,
     pages,
-    precision,
-    serve,
     settings,
-    shards,
-    static_encoders,
     trained_encoders,
-    tune,
     updates,
     views,
 )
@@ -47,32 +33,17 @@ from coterie_bench.tables import read_folder
 
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
 TABLES: dict[str, Callable[[list[Row]], str]] = {
-    "adsl-settings": adsl_settings.table,
     "bertopic": bertopic.summary,
     "bertopic:sets": bertopic.sets,
     "command": command.table,
     "command:parts": command.parts,
-    "curve": curve.table,
-    "encode": encode.table,
-    "english-encoders": english_encoders.table,
-    "english-encoders:benchmarks": english_encoders.benchmarks,
-    "jobs": jobs.table,
-    "language-encoders": language_encoders.table,
     "levels": levels.two_levels,
     "levels:sets": levels.sets,
-    "masked-head": masked_head.table,
-    "names": names.table,
-    "precision": precision.table,
-    "shards": shards.table,
-    "pass": jobs.phases,
     "same-labels": gpu.same,
     "second-steps": trained_encoders.table,
-    "serve": serve.table,
     "settings": settings.table,
     "speed": gpu.table,
     "speed:whole": gpu.phases,
-    "static": static_encoders.table,
-    "tune": tune.table,
     "updates": updates.table,
 }
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
@@ -81,13 +52,10 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "measured": lambda rows, words: pages.method_part(rows, words[1:], words[0]),
     "ablations": lambda rows, words: pages.ablation_part(rows, SUITES[words[0]]),
     "overview": lambda rows, words: overview(rows, words[0]).to_markdown(3),
-    "details": lambda rows, words: every_number(rows),
     "found": lambda rows, words: pages.found_part(rows),
     "gains": lambda rows, words: pages.gains_part(rows),
     "short": lambda rows, words: pages.short_part(rows),
     "systems": lambda rows, words: pages.systems_part(rows),
-    "views": lambda rows, words: views.made(RESULTS),
-    "figure": lambda rows, words: figures_page.block(words[0]),
     "development": lambda rows, words: generalization.development_part(suite("dev")),
     "tails": lambda rows, words: generalization.tails_part(suite("dev")),
     "languages": lambda rows, words: generalization.languages_part(suite("lang")),
@@ -104,20 +72,15 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "authors": lambda rows, words: faithful.authors_part(rows),
     "runs": lambda rows, words: faithful.missing_part(rows),
     "weights": lambda rows, words: faithful.weights_part(rows),
+    "views": lambda rows, words: views.made(RESULTS),
     "steering": lambda rows, words: steering_page(suite("steering")),
 }
 PLACE = re.compile(rf"(<!-- ({'|'.join(PARTS)})(?:: ([^\n]*?))? -->\n?).*?(<!-- end -->)", re.S)
 
 
-def every_number(rows: Sequence[Row]) -> str:
-    """A table per data set; what their columns are is said once."""
-    parts = "\n".join(t.to_markdown(2) for t in details(rows))
-    return f"{HOW}\n\n{parts.replace(f'{HOW} ', '')}"
-
-
 def table(name: str) -> str:
     """A table of an experiment; a second one of the same lines is NAME:WHAT."""
-    file = {"static": "static-encoders"}.get(name, name.partition(":")[0])
+    file = name.partition(":")[0]
     rows = suite(file)
     return TABLES[name](rows) if rows else f"Not measured yet: `coterie-bench {file}`.\n"
 
@@ -145,7 +108,6 @@ def places() -> list[Path]:
 
 def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()
-    figures_page.make_page()
     for page, new in made():
         if not page.exists() or page.read_text("utf-8") != new:
             page.write_text(new, encoding="utf-8")
