@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from coterie._files import atomic_path, save_arrays
@@ -208,19 +206,3 @@ def test_a_folder_that_cannot_be_replaced_is_held_from_within(tmp_path: Path, mo
     with held(folder):
         assert [p.name for p in tmp_path.rglob("*")] == ["run", ".lock"]
     assert [p.name for p in tmp_path.rglob("*")] == ["run"]
-
-
-def test_a_table_is_written_by_one(tmp_path: Path) -> None:
-    from coterie.corpus.write import GrowingTable
-
-    for name in ("a.csv", "a.parquet"):
-        with GrowingTable(tmp_path / name) as table:
-            table.write(pa.table({"text": ["one"]}), {"cluster": [1]})
-            with (
-                raises(UsageError, "wait until it is done, or choose another name"),
-                GrowingTable(tmp_path / name),
-            ):
-                pass
-            table.write(pa.table({"text": ["two"]}), {"cluster": [2]})
-    assert (tmp_path / "a.csv").read_text() == "text,cluster\none,1\ntwo,2\n"
-    assert pq.read_table(tmp_path / "a.parquet").num_rows == 2

@@ -154,15 +154,6 @@ def plain(value: object) -> Any:
     return str(value)
 
 
-def is_locked(path: Path) -> bool | None:
-    """Whether another process has locked this file; None if it or locks are not there."""
-    try:
-        with open_regular(path, make=False) as file:
-            return not lock_descriptor(file.fileno(), blocking=False)
-    except (OSError, DataError):
-        return None
-
-
 def take_lock(file: IO[Any]) -> bool:
     """Lock an open file until it is closed; whether it is ours.
 

@@ -76,7 +76,7 @@ RESULT = re.compile(
 # Files that change without the manifest: logs, snapshots, and what an unfinished run needs.
 RUNNING = re.compile(
     r"manifest\.json|(names|edits)\.jsonl|earlier/.+|\.?checkpoint.*|\.lock|\.next/.+"
-    r"|\.?assignments\.partial\..+|places\.bin|places/.+|placer\.safetensors"
+    r"|places\.bin|places/.+|placer\.safetensors"
 )
 
 

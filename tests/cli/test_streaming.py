@@ -1,4 +1,4 @@
-"""``coterie predict`` in a stream: at once, in constant memory, stopped and continued."""
+"""``coterie predict`` in a stream: at once, in constant memory, complete or not there."""
 
 import signal
 import subprocess
@@ -10,7 +10,6 @@ import pytest
 
 from commands import rows, run, write_csv
 from coterie import TwoStep, load
-from coterie.corpus.write import GrowingTable, partial_path
 from said import says
 
 MEGABYTE = 1 << 20
@@ -92,7 +91,7 @@ def test_memory_does_not_grow_with_the_file(folder: Path, texts: list[str], tmp_
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_a_partial_file_that_can_be_continued(folder: Path, tmp_path: Path) -> None:
+def test_ctrl_c_leaves_no_half_of_a_table(folder: Path, tmp_path: Path) -> None:
     source, out = tmp_path / "big.txt", tmp_path / "out.csv"
     source.write_text("".join(f"ripe apple {i}\n" for i in range(400_000)))
     command = [sys.executable, "-m", "coterie", "predict", str(folder), str(source), "-o", str(out)]
@@ -102,57 +101,14 @@ def test_ctrl_c_leaves_a_partial_file_that_can_be_continued(folder: Path, tmp_pa
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in background
     )
-    partial = partial_path(out)
     for _ in range(600):
-        if partial.exists() and partial.stat().st_size > 100_000:
+        if any(path.stat().st_size > 100_000 for path in tmp_path.glob(".out.csv.*")):
             break
         time.sleep(0.1)
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=60)
     assert child.returncode == 130, said
-    assert not out.exists()
-    before = rows(partial)  # valid, and says by its name what it is
-    assert says(said, "--resume continues after them", format(len(before), ","), str(str(partial)))
-    assert 0 < len(before) < 400_000
-    assert all(row["outlier_score"] for row in before)
-
-
-def stop_after(parts: int, *arguments: object) -> None:
-    """Run a command that is stopped, as by a kill, within the part behind so many."""
-    real, done = GrowingTable.write, []
-
-    def write(self, *part) -> None:
-        if len(done) == parts:
-            self._file.write(b'half a "row')
-            self._file.flush()
-            raise KeyboardInterrupt
-        done.append(1)
-        real(self, *part)
-
-    with pytest.MonkeyPatch.context() as broken:
-        broken.setattr(GrowingTable, "write", write)
-        run(*map(str, arguments), code=130)
-
-
-@pytest.mark.parametrize("parts", [0, 1, 2])
-def test_a_continued_run_ends_in_the_same_file(
-    folder: Path, file: Path, labelled: Path, tmp_path: Path, parts: int
-) -> None:
-    out = tmp_path / "out.csv"
-    command = ["predict", str(folder), str(file), "-o", str(out)]
-    stop_after(parts, *command)
-    left = rows(partial_path(out)) if parts else []
-    assert len(left) == [0, 1000, 3000][parts]
-    run(*command, "--resume")
-    assert out.read_bytes() == labelled.read_bytes()
-    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
-
-
-@pytest.mark.parametrize("arguments", [["-"], ["FILE"], ["FILE", "-o", "out.xlsx"]])
-def test_resume_needs_files(folder: Path, file: Path, arguments: list[str]) -> None:
-    filled = [str(file) if argument == "FILE" else argument for argument in arguments]
-    result = run("predict", folder, *filled, "--resume", stdin="a\n", code=2)
-    assert says(result.output, "needs a file to read")
+    assert list(tmp_path.iterdir()) == [source]
 
 
 def test_a_file_without_a_word_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -160,7 +116,7 @@ def test_a_file_without_a_word_is_refused(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     result = run("predict", folder, tmp_path / "a.csv", "-o", out, code=3)
     assert says(result.output, "are empty or have", "2")
-    assert not out.exists() and not partial_path(out).exists()
+    assert not out.exists()
 
 
 def test_outliers_are_counted_over_all_parts(folder: Path, file: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Nothing of the user's is lost: inputs, own files, earlier runs, partial tables."""
+"""Nothing of the user's is lost: inputs, own files, earlier runs."""
 
 import json
 import os
@@ -11,7 +11,6 @@ import commands
 from commands import content, write_csv
 from coterie import _cache
 from coterie._files import sha256_file
-from coterie.corpus.write import partial_path
 from said import says
 
 
@@ -49,14 +48,6 @@ def mine(tickets: Path, tmp_path: Path) -> Path:
 
 
 # Outputs that are inputs, temporary names, or somebody else's ---------------------------------
-
-
-def test_an_input_is_never_the_place_where_the_output_grows(made: Path, mine: Path) -> None:
-    source = mine.rename(mine.with_name("new.partial.csv"))
-    before = source.read_bytes()
-    said = run("predict", made, source, "--out", source.with_name("new.csv"), code=2)
-    assert says(said, "is the input, and would")
-    assert source.read_bytes() == before and len(list(source.parent.iterdir())) == 1
 
 
 @pytest.mark.parametrize("link", ["symlink_to", "hardlink_to", None])
@@ -266,67 +257,6 @@ def test_the_manifest_lists_what_coterie_wrote(finished: Path, tmp_path: Path) -
     assert {n: d for n, d in after.items() if n not in same} == {
         n: d for n, d in before.items() if n not in same
     }
-
-
-# What --resume compares ---------------------------------------------------------------------------
-
-
-def stop_after(monkeypatch, parts: int) -> None:
-    """Let ``predict`` stop, as by Ctrl-C, after so many parts."""
-    from coterie.corpus.write import GrowingTable
-
-    write, done = GrowingTable.write, []
-
-    def stopping(self, *arguments) -> None:
-        write(self, *arguments)
-        done.append(1)
-        if len(done) == parts:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(GrowingTable, "write", stopping)
-
-
-@pytest.mark.parametrize("what", ["rows", "fewer rows", "column", "names", "limit", "other column"])
-def test_resume_refuses_what_is_not_the_same(
-    finished: Path, tickets: Path, tmp_path: Path, monkeypatch, what: str
-) -> None:
-    source, out = tmp_path / "big.csv", tmp_path / "out.csv"
-    header, *rows = tickets.read_text().splitlines()
-    source.write_text("\n".join([header, *(40 * rows)]) + "\n")  # 3,600 rows in three parts
-    stop_after(monkeypatch, 2)
-    run("predict", finished, source, "-t", "text", "--out", out, code=130)
-    monkeypatch.undo()
-    before = partial_path(out).read_bytes()
-    more, column = [], "text"
-    if what == "rows":  # one of the first rows: far from the last
-        source.write_text(source.read_text().replace("\n0,", "\n700,", 1))
-    elif what == "fewer rows":
-        source.write_text("\n".join([header, *rows[:3]]) + "\n")
-    elif what == "other column":
-        source.write_text(source.read_text().replace("again", "once more", 1))
-    elif what == "column":
-        column = "other"
-    elif what == "names":
-        (tmp_path / "e.json").write_text('[{"rename": {"0": "Renamed"}}]')
-        run("edit", finished, tmp_path / "e.json")
-    elif what == "limit":
-        more = ["--outlier-limit", "0.5"]
-    command = ["predict", finished, source, "-t", column, "--out", out, *more]
-    assert "--resume: " in run(*command, "--resume", code=3)
-    assert not out.exists() and partial_path(out).read_bytes() == before
-
-
-def test_rows_that_were_added_meanwhile_are_labelled_too(
-    made: Path, tickets: Path, tmp_path: Path, monkeypatch
-) -> None:
-    source, out = Path(shutil.copy(tickets, tmp_path / "log.csv")), tmp_path / "out.csv"
-    stop_after(monkeypatch, 1)
-    run("predict", made, source, "--out", out, code=130)
-    monkeypatch.undo()
-    with source.open("a") as file:
-        file.write("90,one more apple,x\n")
-    run("predict", made, source, "--out", out, "--resume")
-    assert len(out.read_text().splitlines()) == 92
 
 
 # A file that grows while it is read ---------------------------------------------------------------

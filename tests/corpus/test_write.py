@@ -13,13 +13,12 @@ import pytest
 from coterie.corpus import read_corpus, write, write_rows
 from coterie.corpus.write import (
     LONGEST_CELL,
-    GrowingTable,
     Sheet,
-    partial_path,
+    open_table,
     spreadsheet_text,
     write_workbook,
 )
-from coterie.errors import DataError, MissingError, UsageError
+from coterie.errors import DataError, MissingError
 from said import raises
 
 TABLE = pa.table({"text": ['say "hi", twice', None, "line\nbreak"], "cluster": [1, 2, 3]})
@@ -158,12 +157,10 @@ def part(first: int, n: int = 3) -> tuple[pa.Table, dict[str, list]]:
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
 def test_parts_make_the_table_that_is_written_at_once(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a.{suffix}"
-    with GrowingTable(path) as table:
+    with open_table(path) as table:
         for first in (0, 3, 6):
             table.write(*part(first))
             assert not path.exists() and table.rows == first + 3
-            if suffix != "parquet":  # all of it can be read now
-                assert table.partial.read_bytes().endswith(b"\n")
     whole, extra = part(0, 9)
     other = tmp_path / f"b.{suffix}"
     write_rows(other, whole, extra)
@@ -173,88 +170,18 @@ def test_parts_make_the_table_that_is_written_at_once(tmp_path: Path, suffix: st
         assert grown.schema.field("runner_up").type == pa.int64()
     else:
         assert path.read_bytes() == other.read_bytes()
-    assert [p.name for p in tmp_path.iterdir()].count(partial_path(path).name) == 0
 
 
-def test_dates_beyond_those_of_python_are_written_in_parts(tmp_path: Path) -> None:
-    day = pa.array([10**7], pa.date32())
-    table = pa.table({"day": day, "days": pa.array([[10**7]], pa.list_(pa.date32()))})
-    with GrowingTable(tmp_path / "a.csv", settings) as growing:
-        growing.write(table, {})
-    wanted = 'day,days\n29349-01-26,"[""29349-01-26""]"\n'
-    assert (tmp_path / "a.csv").read_text("utf-8") == wanted
-
-
-def settings() -> dict[str, object]:
-    return {"model": "m1", "outlier_limit": None}
-
-
-def stopped(path: Path, *parts: int) -> Path:
-    """A table that was stopped after parts of so many rows."""
-    with pytest.raises(KeyboardInterrupt), GrowingTable(path, settings) as table:
-        for n in parts:
-            table.write(*part(table.rows, n))
-        raise KeyboardInterrupt
-    return partial_path(path)
-
-
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
-@pytest.mark.parametrize(("cut", "left"), [(0, 6), (0.01, 4), (0.1, 4), (0.5, 2), (1, 0)])
-def test_a_stopped_table_is_continued(tmp_path: Path, suffix: str, cut: float, left: int) -> None:
-    path = tmp_path / f"a.{suffix}"
-    partial = stopped(path, 2, 2, 2)
-    assert partial.exists() and not path.exists()
-    whole = partial.read_bytes()
-    partial.write_bytes(whole[: int(len(whole) * (1 - cut))])  # a crash may cut a row in two
-    with GrowingTable(path, settings, resume=True) as table:
-        assert table.rows == left
-        for first in range(0, left, 2):
-            table.skip(part(first, 2)[0])
-        table.write(*part(table.rows, 9 - table.rows))
-    write_rows(tmp_path / f"b.{suffix}", *part(0, 9))
-    assert path.read_bytes() == (tmp_path / f"b.{suffix}").read_bytes()
-    assert sorted(p.name for p in tmp_path.iterdir()) == [f"a.{suffix}", f"b.{suffix}"]
-
-
-def test_a_partial_table_is_never_lost(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    partial_path(path).write_text("somebody's own file\n")
-    for resume in (False, True):
-        with raises(UsageError, "would be written"):
-            GrowingTable(path, settings, resume=resume)
-    assert partial_path(path).read_text() == "somebody's own file\n"
-    partial_path(path).unlink()
-    partial = stopped(path, 3)
-    with raises(UsageError, "rows of a command", "3"):
-        GrowingTable(path, settings)
-    changed = partial.read_text().replace("please", "PLEASE")
-    partial.write_text(changed)
-    with (
-        raises(DataError, "was changed since"),
-        GrowingTable(path, settings, resume=True),
-    ):
-        pass
-    assert partial.read_text() == changed
-
-
-def test_parquet_says_what_it_cannot(tmp_path: Path) -> None:
-    left = stopped(tmp_path / "a.parquet", 3)
-    assert pyarrow.parquet.read_table(left).num_rows == 3  # valid, as it was closed
-    with raises(DataError, "cannot be continued"):
-        GrowingTable(tmp_path / "a.parquet", settings, resume=True)
-    with (
-        raises(DataError, "write CSV or JSON", "3"),
-        GrowingTable(tmp_path / "a.parquet") as table,
-    ):
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_stopped_table_leaves_nothing(tmp_path: Path, suffix: str) -> None:
+    with pytest.raises(KeyboardInterrupt), open_table(tmp_path / f"a.{suffix}") as table:
         table.write(*part(0))
-        table.write(
-            pa.table({"text": ["a"], "n": ["no number"]}), {"cluster": [0], "runner_up": [0]}
-        )
-    with raises(UsageError, "the suffix should"):
-        GrowingTable(tmp_path / "a.doc")
-
-
-def test_a_table_without_rows_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ValueError), GrowingTable(tmp_path / "a.csv"):
-        raise ValueError
+        raise KeyboardInterrupt
     assert not list(tmp_path.iterdir())
+
+
+def test_a_part_of_another_type_is_refused(tmp_path: Path) -> None:
+    other = pa.table({"text": ["a"], "n": ["no number"]})
+    with raises(DataError, "write CSV or JSON", "3"), open_table(tmp_path / "a.parquet") as table:
+        table.write(*part(0))
+        table.write(other, {"cluster": [0], "runner_up": [0]})

@@ -17,6 +17,7 @@ import coterie
 from commands import content, run
 from coterie.corpus import TextStream, survey
 from coterie.corpus.survey import StreamSampler
+from coterie.corpus.write import TableWriter
 from coterie.errors import DataError, UsageError
 from coterie.run_files import table_of
 from coterie.runs import Run, shards
@@ -150,7 +151,7 @@ def test_a_stopped_run_goes_on_to_the_same_files(
         broken.setattr(shards.ShardWorker, "__call__", label)
         broken.setattr(results, "write_places", write_places)
         run("cluster", folder / "parts", *OPTIONS, "--out", cut, code=130)
-    litter = cut / "assignments" / ".c.12-ab.unfinished.parquet"
+    litter = cut / "assignments" / ".c.parquet.12-0123abcd.tmp"
     litter.write_bytes(b"PAR1 half a file")
     kept = {path: path.stat().st_mtime_ns for path in (cut / "assignments").glob("[a-d]*")}
     assert len(kept) == {"a": 1, "d": 4, "map": 4}[stop]
@@ -188,15 +189,15 @@ def test_files_that_fail_are_named_and_the_rest_is_done(
         assert says(said, "2 of 6 files could not be read", "cut.parquet", "odd.parquet")
         assert not (tmp_path / "o").exists()
         return
-    write = shards.GrowingTable.write
+    write = TableWriter.write
 
-    def full(self: shards.GrowingTable, *part: object) -> None:
-        if self.path.name.startswith(".c."):
+    def full(self: TableWriter, *part: object) -> None:
+        if self.path.name == "c.parquet":
             raise OSError(28, "No space left on device")
         write(self, *part)
 
     with monkeypatch.context() as broken:
-        broken.setattr(shards.GrowingTable, "write", full)
+        broken.setattr(TableWriter, "write", full)
         said = run("cluster", tmp_path, *OPTIONS, "--out", tmp_path / "o", code=3).output
     assert says(said, "1 of 4 files could not be labelled", "c.parquet", "No space", "--resume")
     there = sorted(path.name for path in (tmp_path / "o" / "assignments").iterdir())

@@ -11,7 +11,6 @@ import commands
 from commands import run
 from coterie import cluster, open_run
 from coterie.corpus import read_corpus
-from coterie.corpus.write import GrowingTable, partial_path
 from coterie.errors import UsageError
 from coterie.masking import masked_sentence
 from coterie.runs.update import update
@@ -182,28 +181,6 @@ def test_nested_json_stays_nested_where_it_is_masked(file: Path, tmp_path: Path)
     out = make(file, tmp_path / "run")
     run("predict", out, new, "--mask", "--out", tmp_path / "out.jsonl")
     assert json.loads((tmp_path / "out.jsonl").read_text("utf-8"))["by"] == {"mail": "[email]"}
-
-
-def test_resume_refuses_rows_that_were_not_masked(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Nothing in these rows would be masked: the setting alone is another one.
-    new = write(tmp_path / "new.csv", [(str(i), "a refund", "x") for i in range(5)])
-    out, labelled = make(file, tmp_path / "run"), tmp_path / "labelled.csv"
-    write_part = GrowingTable.write
-
-    def stopped(table: GrowingTable, rows: object, columns: object) -> None:
-        write_part(table, rows, columns)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(GrowingTable, "write", stopped)
-    run("predict", out, new, "--out", labelled, code=130)
-    monkeypatch.undo()
-    assert "a refund" in partial_path(labelled).read_text("utf-8")
-    result = run("predict", out, new, "--out", labelled, "--mask", "--resume", code=3)
-    assert says(result.output, "now). Repeat the")
-    run("predict", out, new, "--out", labelled, "--resume")
-    assert "a refund" in labelled.read_text("utf-8")
 
 
 def test_shards_are_masked_and_counted(file: Path, names: Path, new: Path, tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_a_stopped_run_goes_on_with_the_missing_parts(
     wanted = {name: read(out / name) for name in below(out) if name.endswith("parquet")}
     gone = out / "year=2025" / "b.parquet"
     gone.unlink()
-    litter = gone.with_name(".b.12-ab.unfinished.partial.parquet")
+    litter = gone.with_name(".b.parquet.12-0123abcd.tmp")
     litter.write_bytes(b"PAR1 half a file")
     kept = {name: (out / name).stat().st_mtime_ns for name in wanted if (out / name).exists()}
 

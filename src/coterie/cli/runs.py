@@ -59,7 +59,7 @@ def predict(
         "--keep-vectors", "Add the vector of each text as a column, in a folder of Parquet files."
     ),
     resume: bool = switch(
-        "--resume", "Continue after the rows that an interrupted run has written."
+        "--resume", "In a folder of Parquet files: continue with those not labelled yet."
     ),
     engine: str = options.ENGINE,
     workers: int | None = options.WORKERS,
@@ -83,8 +83,8 @@ def predict(
     Adds cluster, name, confidence, runner_up, margin, outlier, outlier_score and the levels of the
     run to every row. If the run had --max-outliers, outliers get cluster -1, "none of these".
 
-    It reads and writes in chunks, so memory does not grow with the file. The output is called
-    NAME.partial.SUFFIX until it is complete.
+    It reads and writes in chunks, so memory does not grow with the file. The output is complete
+    or not there.
 
     From a folder of Parquet files it writes a folder with as many files. --engine ray distributes
     them over the machines of a Ray cluster; if a worker dies, another one labels its file.
@@ -108,7 +108,7 @@ def predict(
 
     limit = None if fail_above is None else read_share(fail_above)
     watched = drift or limit is not None
-    given: dict[str, Any] = {"text_column": text_column, "id_column": id_column, "resume": resume}
+    given: dict[str, Any] = {"text_column": text_column, "id_column": id_column}
     given |= {"outlier_limit": outlier_limit, "mask": mask, "mask_names": mask_names}
     given |= {"level": None if level is None else read_number(level)}
     if keep_vectors or engine != "local" or workers is not None or is_sharded(file):
@@ -124,8 +124,11 @@ def predict(
         if watched or vectors is not None:
             raise UsageError("--drift, --fail-above and --vectors take one file, not many.")
         given |= {"engine": engine, "workers": workers, "keep_vectors": keep_vectors}
+        given["resume"] = resume
         predict_shards(folder, file, out, **given)
         return
+    if resume:
+        raise UsageError("--resume needs a folder of Parquet files; one file is read from the top.")
     given |= {"vectors": vectors, "format": format, "encoding": encoding, "header": header}
     done = predict_file(folder, file, sys.stdout if out is None else out, drift=watched, **given)
     if out is not None:

@@ -4,25 +4,17 @@ In Excel workbooks cells are values, never formulas. A text that begins with ``=
 ``@`` is a formula to a spreadsheet that may guess. Here texts are written as texts, and those that
 look like formulas are also marked as such (Excel's "quote prefix"), so that editing the cell does
 not turn it into one.
-
-A table that is written part by part (:class:`GrowingTable`) grows under the name
-``NAME.partial.SUFFIX`` and gets its own name when it is whole. A stop leaves the partial one
-behind, which can be continued. A record beside it says what it was made from and, after every
-part, how many rows and bytes there are, with a digest of all rows read and one of all bytes
-written so far.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from hashlib import sha256
 from itertools import chain, islice
 from math import isfinite
 from pathlib import Path
@@ -30,7 +22,7 @@ from typing import IO, Any, TextIO
 
 import pyarrow as pa
 
-from coterie._files import append, atomic_path, is_locked, open_own, take_lock
+from coterie._files import atomic_path
 from coterie._validation import need
 from coterie.corpus.corpus import CHUNK_ROWS, Columns, cell_values, combine, value_to_text
 from coterie.corpus.jsonlines import RAW, to_json, try_json
@@ -59,7 +51,6 @@ RESULT_TYPES = {
     "nearest_cluster": pa.int64(),
 }
 LEVEL_NUMBER = re.compile(r"level_\d+|theme|broad|medium|fine")
-BLOCK = 1 << 20  # bytes read at a time
 
 
 def write_rows(path: Path, table: pa.Table, extra: Columns) -> list[str]:
@@ -311,154 +302,43 @@ def _width(name: str, values: Sequence[Any]) -> int:
     return min(max(len(name) + 3, longest + 1, COLUMN_WIDTHS[0]), COLUMN_WIDTHS[1])
 
 
-class GrowingTable:
-    """A table in a file, by its suffix: CSV, TSV, JSON lines or Parquet.
-
-    Used as a context: at its end the file gets its name; after an exception the rows written so
-    far stay in :attr:`partial`. With ``resume`` it goes on behind the rows that a stopped run
-    left; Parquet files cannot be continued.
-
-    ``made_from`` gives what decides the rows besides the input: the model, the settings. It is
-    asked when the first rows are there, and kept in the record. Without it there is no record, and
-    the table cannot be continued.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        made_from: Callable[[], Mapping[str, Any]] | None = None,
-        *,
-        resume: bool = False,
-    ) -> None:
-        self.path, self.suffix = path, check_suffix(path)
-        self.partial, self.record = partial_path(path), record_path(path)
-        self.rows = self._end = 0  # written so far
-        self.facts: dict[str, str] = {}  # for the footer of a Parquet file; read at the end
-        self._made_from, self._resume = made_from, resume
-        self._known: dict[str, Any] = {}  # of the record, when a table is continued
-        self._read, self._written = sha256(), sha256()
-        self._skipped, self._begun = 0, False
-        self._file: IO[bytes] | None = None
-        self._parquet: Any = None
-        if made_from is not None:
-            refuse_partial(path, resume=resume)
-
-    def __enter__(self) -> GrowingTable:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        if self._made_from is not None:
-            append(self.record, b"")  # from now on the partial table is known as coterie's
-        self._file = open_own(self.partial)
+@contextmanager
+def open_table(path: Path) -> Iterator[TableWriter]:
+    """A table to write part by part; the file is complete in the end, or not there."""
+    check_suffix(path)
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        table = TableWriter(path, file)
         try:
-            if not take_lock(self._file):  # before anything of another process is touched
-                raise _in_use(self.partial)
-            kept = self._go_on(self._file) if self._resume else []
-            self._file.truncate()
-            if self._made_from is not None:
-                os.truncate(self.record, sum(len(json.dumps(entry)) + 1 for entry in kept))
-        except BaseException:
-            self._file.close()
-            raise
-        return self
+            yield table
+        finally:
+            table.close()
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        assert self._file is not None
-        if self._parquet is not None:
-            self._parquet.add_key_value_metadata(self.facts)
-            self._parquet.close()
-        self._file.close()
-        if self._parquet is None:
-            os.truncate(self.partial, self._end)  # an interrupted write may end within a row
-        if kind is None:
-            with self.partial.open("rb") as written:
-                os.fsync(written.fileno())
-            self.partial.replace(self.path)
-            self.record.unlink(missing_ok=True)
-        elif not self.rows:
-            self.discard()
 
-    def discard(self) -> None:
-        """Delete what is written so far."""
-        self.partial.unlink(missing_ok=True)
-        self.record.unlink(missing_ok=True)
+class TableWriter:
+    """Writes parts of a table as CSV, TSV, JSON lines or Parquet, by the suffix of ``path``."""
+
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self.path, self.suffix = path, check_suffix(path)
+        self.rows = 0  # written so far
+        self.facts: dict[str, str] = {}  # for the footer of a Parquet file; read at the end
+        self._file = file
+        self._parquet: Any = None
 
     def write(self, table: pa.Table, extra: Columns) -> None:
-        """Add rows; they are in the file when this returns."""
-        assert self._file is not None
-        self._note_source(table)
+        """Add rows."""
         if self.suffix == ".parquet":
             self._write_parquet(combine(table, extra))
         else:
             text = io.StringIO(newline="")
             write_stream(text, table, extra, self.suffix[1:], header=not self.rows)
-            data = text.getvalue().encode("utf-8")
-            self._file.write(data)
-            self._file.flush()
-            self._written.update(data)
-            self._end += len(data)
+            self._file.write(text.getvalue().encode("utf-8"))
         self.rows += table.num_rows
-        self._note()
 
-    def skip(self, table: pa.Table) -> None:
-        """Rows of the input that are labelled already; rejects others than those that were."""
-        self._note_source(table)
-        self._skipped += table.num_rows
-        if self._skipped == self.rows and self._read.hexdigest() != self._known.get("read"):
-            raise DataError(
-                f"--resume: {self.partial} was made from other texts: the first {self.rows:,} "
-                "rows of the input have changed. Delete it to start again."
-            )
-
-    def _note_source(self, table: pa.Table) -> None:
-        """Take rows of the input into the digest; before the first ones, what else decides."""
-        if self._made_from is None:
-            return
-        if not self._begun:
-            self._begin({**self._made_from(), "columns": table.column_names})
-        lines = json.dumps(list(table_rows(table)), default=str)[1:-1]
-        self._read.update(lines.encode("ascii") + b", ")
-
-    def _begin(self, now: dict[str, Any]) -> None:
-        """Write what the table is made from into the record, or compare with what is there."""
-        self._begun = True
-        if not self._known:
-            self._add({"made_from": now})
-            return
-        before = self._known["made_from"]
-        for key, value in json.loads(json.dumps(now)).items():
-            if before.get(key) != value:
-                there, here = (str(v)[:60] for v in (before.get(key), value))
-                raise DataError(
-                    f"--resume: {self.partial} was made with another {key.replace('_', ' ')} "
-                    f"({there} there, {here} now). Repeat the same command, or delete the file "
-                    "to start again."
-                )
-
-    def _note(self) -> None:
-        if self._made_from is not None:
-            digests = {"read": self._read.hexdigest(), "written": self._written.hexdigest()}
-            self._add({"rows": self.rows, "bytes": self._end, **digests})
-
-    def _add(self, entry: dict[str, Any]) -> None:
-        append(self.record, json.dumps(entry).encode() + b"\n")
-
-    def _go_on(self, file: IO[bytes]) -> list[dict[str, Any]]:
-        """Go behind the last part that is whole in the file; returns the record up to there."""
-        entries, size = read_record(self.record), file.seek(0, io.SEEK_END)
-        while entries and entries[-1].get("bytes", size + 1) > size:
-            entries.pop()
-        file.seek(0)
-        if not entries:
-            return []
-        self._known = {**entries[0], **entries[-1]}
-        self.rows, self._end = self._known["rows"], self._known["bytes"]
-        while block := file.read(min(BLOCK, self._end - file.tell())):
-            self._written.update(block)
-        if self._written.hexdigest() != self._known["written"]:
-            raise DataError(
-                f"--resume: {self.partial} was changed since coterie wrote it. Move it to start "
-                "again."
-            )
-        return entries
+    def close(self) -> None:
+        """Write the footer of a Parquet file."""
+        if self._parquet is not None:
+            self._parquet.add_key_value_metadata(self.facts)
+            self._parquet.close()
 
     def _write_parquet(self, whole: pa.Table) -> None:
         import pyarrow.parquet
@@ -477,67 +357,3 @@ class GrowingTable:
                 f"({error}); write CSV or JSON lines instead."
             ) from error
         self._parquet.write_table(fitting)
-
-
-def partial_path(path: Path) -> Path:
-    """Where a table grows.
-
-    Examples
-    --------
-    >>> partial_path(Path("out/labelled.csv")).name
-    'labelled.partial.csv'
-    """
-    return path.with_name(f"{path.stem}.partial{path.suffix}")
-
-
-def record_path(path: Path) -> Path:
-    """Where the record of a table lies while that grows.
-
-    Examples
-    --------
-    >>> record_path(Path("out/labelled.csv")).name
-    '.labelled.partial.csv.record'
-    """
-    return path.with_name(f".{partial_path(path).name}.record")
-
-
-def refuse_partial(path: Path, *, resume: bool) -> None:
-    """Reject to write the table ``path`` where a partial one lies that would be lost."""
-    partial, record = partial_path(path), record_path(path)
-    if not os.path.lexists(partial):
-        return
-    if is_locked(partial):
-        raise _in_use(partial)
-    if not record.exists():
-        raise UsageError(
-            f"{partial} is in the way: {path.name} would be written there first, and coterie has "
-            "no record of having written it. Move it, or choose another --out."
-        )
-    rows = max((entry.get("rows", 0) for entry in read_record(record)), default=0)
-    if resume and path.suffix.lower() == ".parquet":
-        raise DataError(
-            f"--resume: {partial} cannot be continued, because Parquet files cannot be extended; "
-            "repeat the command without --resume, or write CSV."
-        )
-    if rows and not resume and path.suffix.lower() != ".parquet":
-        raise UsageError(
-            f"{partial} has {rows:,} rows of a command that was stopped; --resume continues "
-            "after them. Delete it to start again."
-        )
-
-
-def _in_use(partial: Path) -> UsageError:
-    return UsageError(
-        f"another process is writing {partial}; wait until it is done, or choose another name."
-    )
-
-
-def read_record(record: Path) -> list[dict[str, Any]]:
-    """The entries of a record; a line that a crash cut off ends it."""
-    entries: list[dict[str, Any]] = []
-    for line in record.read_text("utf-8", "replace").split("\n") if record.exists() else []:
-        entry = try_json(line)
-        if not isinstance(entry, dict):
-            break
-        entries.append(entry)
-    return entries

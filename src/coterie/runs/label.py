@@ -6,7 +6,6 @@ import copy
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol, TextIO, Unpack
@@ -16,7 +15,7 @@ import pyarrow as pa
 
 from coterie._files import sha256_file
 from coterie._folders import one_state
-from coterie._progress import Progress, make_progress, say, working
+from coterie._progress import Progress, make_progress, working
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie.base import TextClusterer
@@ -28,8 +27,8 @@ from coterie.corpus.read import ColumnOptions
 from coterie.corpus.source import file_of
 from coterie.corpus.vectors import VectorRows
 from coterie.corpus.write import (
-    GrowingTable,
     Sheet,
+    open_table,
     table_rows,
     write_stream,
     write_workbook,
@@ -37,7 +36,7 @@ from coterie.corpus.write import (
 from coterie.description import Cluster, describe, names_by_number
 from coterie.drift import Drift, find_drift
 from coterie.encoders.given import given_vectors
-from coterie.errors import DataError, UsageError
+from coterie.errors import UsageError
 from coterie.hierarchy import Hierarchy
 from coterie.masking import Masker
 from coterie.methods import load
@@ -313,28 +312,15 @@ def model_digest(folder: Path) -> str:
 def label(
     corpus: TextStream | LargeTable,
     labeller: Labeller,
-    table: GrowingTable | None = None,
 ) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
-    """Each part of the input with its new columns.
-
-    Rows that the table has already are left out; they must be those that it was made from.
-    """
-    done = 0 if table is None else table.rows
+    """Each part of the input with its new columns."""
     rows = 0
     for chunk in corpus:
         rows = chunk.first + len(chunk)
-        old = min(max(done - chunk.first, 0), len(chunk))
-        if old and table is not None:
-            table.skip(chunk.part(0, old).table)
-        if old < len(chunk):
-            new = chunk.part(old, len(chunk))
-            kept = labeller.give(new.table, new.first, new.texts)
-            yield kept, labeller(new.texts)
+        yield labeller.give(chunk.table, chunk.first, chunk.texts), labeller(chunk.texts)
     if labeller.vectors is not None:
         labeller.vectors.check_rows(rows)
-    if rows < done:
-        raise DataError(f"`resume`: {done:,} rows are labelled, but only {rows:,} can be read.")
-    if not labeller.placed and not done:
+    if not labeller.placed:
         raise no_words(rows, str(corpus.text_column))
 
 
@@ -345,7 +331,6 @@ def predict_file(  # noqa: PLR0913 - what the command has
     *,
     level: int | str | None = None,
     outlier_limit: float | None = None,
-    resume: bool = False,
     drift: bool = False,
     vectors: str | Path | None = None,
     mask: bool | None = None,
@@ -361,15 +346,13 @@ def predict_file(  # noqa: PLR0913 - what the command has
     file : str or Path
         CSV, TSV, JSON lines, Parquet, Arrow or plain text; ``"-"`` is standard input.
     out : str, Path or text file
-        A table to write, by its suffix; it stands in NAME.partial.SUFFIX until it is whole. An open
-        file gets CSV as rows come in.
+        A table to write, by its suffix; it gets its name when it is complete. An open file gets
+        CSV as rows come in.
     level : int or str, optional
         Of a run with a merge tree: number of clusters, or "broad", "medium" or "fine". Default:
         the clusters that the run shows.
     outlier_limit : float, optional
         Mark texts with a higher outlier score as outliers. Default: the limit of the run.
-    resume : bool, default=False
-        Go on behind the rows that a stopped call has written.
     drift : bool, default=False
         Compare the texts with those of the run: which fit nowhere, which clusters change.
     vectors : str or Path, optional
@@ -388,16 +371,8 @@ def predict_file(  # noqa: PLR0913 - what the command has
     """
     target = Path(out) if isinstance(out, (str, Path)) else None
     workbook = target is not None and target.suffix.lower() == ".xlsx"
-    if resume and (target is None or workbook or str(file) == "-"):
-        raise UsageError("`resume` needs a file to read and a CSV, TSV or JSONL file as `out`.")
     if target is not None:
-        check_output(
-            target,
-            [file_of(str(file))[0], folder],
-            wrote=is_labelled,
-            grows=not workbook,
-            resume=resume,
-        )
+        check_output(target, [file_of(str(file))[0], folder], wrote=is_labelled)
     masker = masker_of(Path(folder), mask, mask_names)
     labeller = Labeller.read(Path(folder), outlier_limit, level)
     if vectors is not None:
@@ -406,8 +381,6 @@ def predict_file(  # noqa: PLR0913 - what the command has
     if sample is not None:
         labeller.observers.append(sample)
     stream = TextStream(file, **reading, masker=masker)
-    if resume and stream.source.is_pipe:
-        raise UsageError("`resume` needs a file to read and a CSV, TSV or JSONL file as `out`.")
     rows, notes = 0, list[str]()
     if not isinstance(out, (str, Path)):
         for part, columns in label(stream, labeller):
@@ -417,8 +390,7 @@ def predict_file(  # noqa: PLR0913 - what the command has
     elif workbook:
         rows, notes = _to_workbook(Path(out), label(stream, labeller))
     else:
-        made = partial(made_from, labeller.digest, outlier_limit=outlier_limit, level=level)
-        rows = _to_file(Path(out), stream, labeller, made, resume=resume)
+        rows = _to_file(Path(out), stream, labeller)
     told = None if sample is None else sample.drift()
     masked = None if masker is None else masker.found
     return Labelled(rows, notes, stream.notes, labeller.sentence, told, masked)
@@ -440,35 +412,12 @@ def _to_workbook(
     return rows, notes
 
 
-def _to_file(
-    out: Path,
-    stream: TextStream,
-    labeller: Labeller,
-    made: Callable[..., dict[str, Any]],
-    *,
-    resume: bool,
-) -> int:
-    """A table that grows; Ctrl-C leaves what is there, and says how to go on."""
+def _to_file(out: Path, stream: TextStream, labeller: Labeller) -> int:
+    """Write the labelled rows part by part; returns how many they are."""
     total = 0 if stream.source.is_pipe else stream.most_rows()
     progress = make_progress(1) if total > CHUNK_ROWS else Progress()
-    table = GrowingTable(
-        out,
-        lambda: made(text_column=stream.text_column, masker=stream.masker),
-        resume=resume,
-    )
-    try:
-        with table, working(progress, "label", total, table.rows):
-            for rows, columns in label(stream, labeller, table):
-                table.write(rows, columns)
-                progress.advance(table.rows)
-    except DataError:
-        if not labeller.placed and not resume:
-            table.discard()  # rows without a word are nothing to keep
-        raise
-    except KeyboardInterrupt:
-        if table.rows:
-            said = f"\n{table.rows:,} rows are in {table.partial}"
-            resumable = out.suffix.lower() != ".parquet"  # such a file cannot be continued
-            say(f"{said}; --resume continues after them." if resumable else f"{said}.")
-        raise
+    with open_table(out) as table, working(progress, "label", total):
+        for rows, columns in label(stream, labeller):
+            table.write(rows, columns)
+            progress.advance(table.rows)
     return table.rows

@@ -17,7 +17,6 @@ from typing import Any
 from coterie._trust import read_json
 from coterie._validation import need
 from coterie.corpus import TextStream
-from coterie.corpus.write import partial_path, record_path, refuse_partial
 from coterie.errors import CoterieError, UsageError
 from coterie.run_files import MANIFEST, RESULT, RUNNING, is_run
 
@@ -29,8 +28,6 @@ def check_output(
     inputs: Iterable[str | Path | None],
     *,
     wrote: Callable[[Path], bool],
-    grows: bool = False,
-    resume: bool = False,
 ) -> None:
     """Refuse a file that must not be written; delete what killed commands left of it.
 
@@ -41,22 +38,14 @@ def check_output(
         What the command reads.
     wrote : callable
         Whether an existing file is one that this command writes, and may replace.
-    grows : bool, default=False
-        Whether it is a table that grows under another name first.
-    resume : bool, default=False
-        Whether such a table is to be continued.
     """
     given = [Path(str(path)) for path in inputs if path is not None and str(path) != "-"]
-    touched = {out: ""}
-    if grows:
-        touched |= {partial_path(out): " while it grows", record_path(out): " while it grows"}
-    for path, when in touched.items():
-        for read in given:
-            if is_same(path, read):
-                raise UsageError(
-                    f"`out={str(out)!r}`: {read} is the input, and would be replaced{when}. "
-                    "Choose another name."
-                )
+    for read in given:
+        if is_same(out, read):
+            raise UsageError(
+                f"`out={str(out)!r}`: {read} is the input, and would be replaced. Choose another "
+                "name."
+            )
     if out.is_dir():
         raise UsageError(f"`out={str(out)!r}` is a folder; name a file.")
     refuse_run_file(out)
@@ -65,8 +54,6 @@ def check_output(
             f"`out={str(out)!r}` already exists, and this command has not written it. Choose "
             "another name, or delete it."
         )
-    if grows:
-        refuse_partial(out, resume=resume)
     for left in out.parent.glob(f".{escape(out.name)}.*.tmp"):
         if _is_abandoned(left) and not any(is_same(left, read) for read in given):
             left.unlink()

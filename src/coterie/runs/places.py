@@ -1,8 +1,8 @@
 """Places on the map of all rows of a large input, found while the rows are labelled.
 
 The map of the sample is made first. Each row that is labelled is placed beside the most similar
-text of the sample, and its place is written to a file before the row is, so that a stopped run goes
-on. In the end the map shows 200,000 of the rows, and the density of all.
+text of the sample, and its place is written to a file. In the end the map shows 200,000 of the
+rows, and the density of all.
 """
 
 from __future__ import annotations
@@ -34,20 +34,17 @@ class RowPlaces:
     placer : Placer
     path : Path
         Where to write.
-    done : int, default=0
-        Rows that have a place there already.
     own : str, optional
         The file has this in its name until it is whole; default: it grows under its own name.
     """
 
-    def __init__(self, placer: Placer, path: Path, done: int = 0, own: str = "") -> None:
-        self.placer, self.path, self.done = placer, path, done
+    def __init__(self, placer: Placer, path: Path, own: str = "") -> None:
+        self.placer, self.path = placer, path
         self.grows = path.with_name(f".{path.name}.{own}") if own else path
 
     def __enter__(self) -> RowPlaces:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.file = open_own(self.grows)
-        self.file.seek(4 * self.done)
         self.file.truncate()
         return self
 

@@ -26,7 +26,7 @@ from coterie.clustering import Clustering, describe_rows, write, write_clusters
 from coterie.consensus import EXACT, TINY, neighborhood
 from coterie.corpus import Chunk, Corpus, LargeTable, write_rows
 from coterie.corpus.corpus import combine
-from coterie.corpus.write import GrowingTable, record_path, table_rows
+from coterie.corpus.write import open_table, table_rows
 from coterie.description import (
     Cluster,
     count_terms,
@@ -362,7 +362,7 @@ class Results:
         write_places(work, self.model.seed_)
         for form in dict.fromkeys(self.options.write):
             if form != "csv":
-                with GrowingTable(work / f"assignments.{form}") as table:
+                with open_table(work / f"assignments.{form}") as table:
                     for path in shards_of(work):
                         for batch in read_batches(path):
                             table.write(batch, {})
@@ -416,7 +416,7 @@ class Results:
         write_map(self.place.work, made)
 
     def _label_all(self, large: LargeTable, labeller: Labeller, resumed: bool) -> Tally:
-        """Write ``assignments.csv`` and count; goes on where an earlier run stopped."""
+        """Write ``assignments.csv`` and count."""
         work, tree = self.place.work, labeller.tree
         tally = Tally(large.columns, CLOSE, "cluster" if tree is None else tree.column)
         progress = make_progress(self.options.verbose)
@@ -425,24 +425,19 @@ class Results:
             return tally
         file = work / "assignments.csv"
         if resumed and file.exists():
-            record_path(file).unlink(missing_ok=True)  # a kill may have come before
             for rows, columns in joined(large, file):
                 tally.add(rows, columns)
             return tally
-        made_from = {"texts": large.survey.sha256, "started": self.place.manifest["started"]}
-        with GrowingTable(file, lambda: made_from, resume=resumed) as table:
-            if table.rows:
-                for rows, columns in joined(large, table.partial, table.rows):
-                    tally.add(rows, columns)
-            with ExitStack() as open_files:
-                if (work / PLACER).exists():
-                    places = RowPlaces(read_placer(work), work / PLACES, table.rows)
-                    labeller.observers.append(open_files.enter_context(places))
-                open_files.enter_context(working(progress, "assign", len(self.corpus), table.rows))
-                for rows, columns in label(large, labeller, table):
-                    table.write(rows, columns)
-                    tally.add(rows, columns)
-                    progress.advance(table.rows)
+        with ExitStack() as open_files:
+            table = open_files.enter_context(open_table(file))
+            if (work / PLACER).exists():
+                places = RowPlaces(read_placer(work), work / PLACES)
+                labeller.observers.append(open_files.enter_context(places))
+            open_files.enter_context(working(progress, "assign", len(self.corpus)))
+            for rows, columns in label(large, labeller):
+                table.write(rows, columns)
+                tally.add(rows, columns)
+                progress.advance(table.rows)
         return tally
 
     def _label_shards(
@@ -490,16 +485,11 @@ def count_rows(
     return counted, hierarchy, tree
 
 
-def joined(
-    chunks: Iterable[Chunk], file: Path, most: int | None = None
-) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
-    """The input's rows beside the result columns of a table that was written for them.
-
-    Of the table at most so many rows are read; default: all.
-    """
+def joined(chunks: Iterable[Chunk], file: Path) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
+    """The input's rows beside the result columns of a table that was written for them."""
     header = read_header(file)
     place = {name: header.index(column) for name, column in own_columns(header).items()}
-    body = islice((row for part in table_parts(file) for row in table_rows(part)), most)
+    body = (row for part in table_parts(file) for row in table_rows(part))
     for chunk in chunks:
         rows = list(islice(body, len(chunk)))
         if not rows:

@@ -41,7 +41,7 @@ from coterie.corpus import Source, TextStream
 from coterie.corpus.corpus import no_words
 from coterie.corpus.source import file_of, is_address, path_of, split_pattern
 from coterie.corpus.tables import count_rows
-from coterie.corpus.write import GrowingTable
+from coterie.corpus.write import open_table
 from coterie.description.tally import Tally
 from coterie.errors import CoterieError, DataError, UsageError
 from coterie.masking import Masker, masked_sentence
@@ -54,7 +54,6 @@ from coterie.runs.outputs import check_shards_folder
 from coterie.runs.places import RowPlaces, read_placer
 
 KEY = "coterie.part"  # in the footer of a labelled shard
-UNFINISHED = ".unfinished"
 VECTORS = pa.list_(pa.float32())
 READERS = 16  # footers read at a time; on a network drive most of it is waiting
 COUNTS = ("rows", "placed", "outliers")
@@ -161,15 +160,13 @@ class ShardWorker:
             )
         # Two workers may have the same shard, if one that seemed lost is not; each has its own.
         own = f"{os.getpid()}-{secrets.token_hex(4)}"
-        unfinished = shard.target.with_name(f".{shard.target.stem}.{own}{UNFINISHED}.parquet")
         marked, placed = labeller.marked, labeller.placed
         kept = KeptVectors()
         if job.keep_vectors:
             labeller.observers.append(kept)
-        table = GrowingTable(unfinished)
         try:
             # Nothing is labelled twice, and a look through kept vectors costs more with every one.
-            with table, no_cache(), self._places(shard, own):
+            with open_table(shard.target) as table, no_cache(), self._places(shard, own):
                 assess = Repeats(labeller.assess)
                 for rows, texts in self._read(shard):
                     columns = labeller(texts, assess)
@@ -188,11 +185,8 @@ class ShardWorker:
                 if job.masker is not None:
                     facts["masked"] = dict(job.masker.counts)
                 table.facts[KEY] = json.dumps(facts)
-            unfinished.replace(shard.target)
         finally:
             labeller.observers.clear()
-            table.discard()
-            unfinished.unlink(missing_ok=True)
         return facts
 
     def _places(self, shard: Shard, own: str) -> Any:
@@ -370,7 +364,7 @@ def read_facts(shard: Shard, job: Job) -> dict[str, Any] | None:
 
 def clear_unfinished(out: Path) -> None:
     """Remove what killed workers left."""
-    for path in out.rglob(f".*{UNFINISHED}*.parquet"):
+    for path in out.rglob(".*.parquet.*.tmp"):
         path.unlink(missing_ok=True)
 
 
