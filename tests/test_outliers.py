@@ -235,25 +235,13 @@ def test_a_model_marks_and_remembers(planted, tmp_path: Path) -> None:
             getattr(loaded, name)(*ask)
 
 
-def test_what_a_model_cannot_know_is_said(topics, tmp_path: Path) -> None:
+def test_what_a_model_cannot_know_is_said(topics) -> None:
     model = make_method("kmeans", 3, encoder="tfidf", random_state=0).fit(topics[0])
     with raises(UsageError, "outliers=True: the"):
         model.predict(topics[0], outliers=True)
     model.mark_outliers(0.05)
     model.fit(topics[0][:60])  # another fit forgets the limit
     assert model.outlier_limit_ is None and len(model.outlier_scores()) == 60
-    model.save(tmp_path / "m")
-    config = tmp_path / "m" / "config.json"
-    import json
-
-    old = json.loads(config.read_text())
-    del old["outliers"]
-    config.write_text(json.dumps(old))
-    loaded = coterie.load(tmp_path / "m")  # as an earlier version saved it
-    with raises(UsageError, "outliers: this model"):
-        loaded.outlier_scores(topics[0])
-    assert np.isnan(loaded.assess(topics[0]).scores).all()
-    np.testing.assert_array_equal(loaded.predict(topics[0][:60]), model.labels_)
 
 
 def test_a_text_that_a_person_placed_is_no_outlier(planted) -> None:

@@ -1,6 +1,5 @@
 """What type checkers and editors see of the package."""
 
-import importlib
 import inspect
 import os
 import re
@@ -79,14 +78,6 @@ def test_cluster_shows_its_options() -> None:
     assert list(shown)[:3] == ["data", "n_clusters", "method"] and shown["levels"].default == ()
     assert "max_outliers : float | str | None" in coterie.cluster.__doc__
     assert coterie.cluster(data=["a cat", "a dog"], n_clusters=1, encoder="tfidf").clusters
-
-
-@pytest.mark.parametrize("name", sorted(coterie._MOVED))
-def test_names_that_moved_are_found_with_a_warning(name: str) -> None:
-    with pytest.warns(DeprecationWarning, match=rf"coterie\.\w+\.{name} now"):
-        found = getattr(coterie, name)
-    assert found is getattr(importlib.import_module(coterie._MOVED[name]), name)
-    assert name not in coterie.__all__
 
 
 TEXTS = ["red apple", "ripe apple", "red plum", "fast car", "slow car", "old car"]

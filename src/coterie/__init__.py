@@ -42,13 +42,6 @@ _PUBLIC = {
     "read_corpus": "coterie.corpus",
     "sample": "coterie.corpus",
 }
-_MOVED = {  # found here until the next release
-    "TextStream": "coterie.corpus",
-    "describe_levels": "coterie.hierarchy",
-    "make_corpus": "coterie.corpus",
-    "nest": "coterie.hierarchy",
-    "survey": "coterie.corpus",
-}
 
 
 def __getattr__(name):  # noqa: ANN001, ANN202 - typed in __init__.pyi
@@ -57,15 +50,6 @@ def __getattr__(name):  # noqa: ANN001, ANN202 - typed in __init__.pyi
     elif name in _PUBLIC:
         # A sub-package may share the name of the function in it (describe): fetch the function.
         value = getattr(importlib.import_module(_PUBLIC[name]), name)
-    elif name in _MOVED:
-        import warnings
-
-        warnings.warn(
-            f"coterie.{name} is {_MOVED[name]}.{name} now; the old name goes with the next release",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return getattr(importlib.import_module(_MOVED[name]), name)
     elif name[:1].isupper() and name in _methods().CLASSES:
         value = getattr(_methods(), name)
     else:

@@ -35,9 +35,8 @@ VARIABLE = "COTERIE_CACHE"
 LIMIT = "COTERIE_CACHE_LIMIT"
 DEFAULT_LIMIT = 2_000_000_000  # bytes
 OFF = {"off", "0", "no", "false", "none"}
-# Folders of the cache; clearing touches nothing else. The second keeps its old name: under another
-# one, what models made would be made again, and the files that are there would never be deleted.
-VECTORS, AUGMENTATIONS = "vectors", "wordings"
+# Folders of the cache; clearing touches nothing else.
+VECTORS, AUGMENTATIONS = "vectors", "augmentations"
 SHARES = {VECTORS: 1, AUGMENTATIONS: 10}  # parts of the limit: augmentations are small
 FEW = 64  # items that are worked at once without a look at the disk
 SPACE = re.compile("[0-9a-f]{32}")  # folders and files of our own: nothing else is ever deleted

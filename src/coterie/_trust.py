@@ -107,15 +107,14 @@ def check_run_folder(folder: Path) -> None:
     check_folder(folder, RUN_ENTRIES, 3 * DEPTH, links=True)
 
 
-def check_model_files(folder: Path, listed: Any) -> None:
+def check_model_files(folder: Path, listed: Mapping[str, Mapping[str, Any]]) -> None:
     """Reject files that a saved model does not have.
 
     Parameters
     ----------
     folder : Path
-    listed : mapping of str to mapping, or None
-        Bytes and digest by name of all files but ``config.json``; None for models of version 0.1,
-        which have no such list.
+    listed : mapping of str to mapping
+        Bytes and digest by name of all files but ``config.json``.
     """
     found = check_folder(folder)
     for name in found:
@@ -127,16 +126,16 @@ def check_model_files(folder: Path, listed: Any) -> None:
                 f"{folder / name} does not belong in a saved model (safetensors, JSON and plain "
                 "text), so it is not read."
             )
-        if listed is not None and name not in listed and name != "config.json":
+        if name not in listed and name != "config.json":
             raise DataError(
                 f"{folder / name} is not in the model's list of files, so it is not read. Delete "
                 "it if you put it there."
             )
         if base in SETTINGS:
             _check_names(folder / name)
-    for name, said in (listed or {}).items():
+    for name, said in listed.items():
         check_file(inside(folder, name), said["bytes"])  # nothing larger is read for its digest
-    check_digests(folder, {name: said["sha256"] for name, said in (listed or {}).items()})
+    check_digests(folder, {name: said["sha256"] for name, said in listed.items()})
 
 
 def list_files(folder: Path) -> dict[str, dict[str, Any]]:

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from coterie._types import Floats, Ints
 
 
-# Parameters of methods by their names in version 0.1: saved models and result lines have them.
-RENAMED = {"labels": "labels_from", "shortcuts": "optimizations"}
 LINE = 80  # characters of a value that a message quotes
 P = ParamSpec("P")
 T = TypeVar("T")

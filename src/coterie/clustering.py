@@ -465,7 +465,7 @@ def write(
         write_map(folder, after.map)
     levels = {} if after.tree is None else {"levels": dict(after.tree.levels)}
     facts = {**after.facts, **levels}
-    if is_new("table") or "figures" not in facts:
+    if is_new("table"):
         facts["figures"] = after.figures()
     facts["summary"] = summarise(facts, after.clusters, after.hierarchy)
     if beside is not None:

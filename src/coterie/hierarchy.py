@@ -309,7 +309,6 @@ class Hierarchy:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: the coarser levels."""
         return {
-            **({"themes": True} if self.themes else {}),
             "levels": [
                 {
                     "n_clusters": len(described),
@@ -327,7 +326,6 @@ class Hierarchy:
         return cls(
             [[Cluster.from_dict(cluster) for cluster in level["clusters"]] for level in levels],
             [{int(c): int(place) for c, place in level["of_cluster"].items()} for level in levels],
-            bool(saved.get("themes", False)),
         )
 
 

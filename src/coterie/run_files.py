@@ -231,7 +231,6 @@ CLUSTERS_SHAPE = {
     },
 }
 LEVELS_SHAPE = {
-    "themes?": bool,
     "levels": [{"of_cluster": {int: Label}, "clusters": [CLUSTER_SHAPE]}],
 }
 MAP_SHAPE = {
@@ -274,10 +273,7 @@ def read_status(folder: Path) -> dict[str, Any] | None:
 def read_clusters(folder: Path) -> tuple[list[Cluster], Tree | None]:
     """The described clusters of a run, and its merge tree; None where it has none."""
     path = inside(folder, "clusters.json")
-    saved = read_json(path, LARGE)
-    if isinstance(saved, list):  # of an earlier version
-        saved = {"clusters": saved}
-    check_shape(saved, CLUSTERS_SHAPE, str(path))
+    saved = check_shape(read_json(path, LARGE), CLUSTERS_SHAPE, str(path))
     _check_ids((c["id"] for c in saved["clusters"]), str(path))
     clusters = [Cluster.from_dict(cluster) for cluster in saved["clusters"]]
     if "tree" not in saved:
@@ -315,8 +311,6 @@ def read_levels(folder: Path, tree: Tree | None) -> Hierarchy | None:
     if not path.exists():
         return None
     saved = check_shape(read_json(path, LARGE), LEVELS_SHAPE, str(path))
-    if saved.get("themes") and len(saved["levels"]) > 1:
-        raise DataError(f"{path} is damaged: there is one level of themes, if any.")
     for level in saved["levels"]:
         known = _check_ids((c["id"] for c in level["clusters"]), str(path))
         for cluster, place in level["of_cluster"].items():
@@ -533,9 +527,7 @@ def with_types(table: pa.Table, manifest: Mapping[str, Any]) -> pa.Table:
 
 def mark_outliers(table: pa.Table) -> pa.Table:
     """The table of a run with outliers as booleans; files say yes and no."""
-    name = own_columns(table.column_names).get("outlier")
-    if name is None:  # of an earlier version
-        return table
+    name = own_columns(table.column_names)["outlier"]
     marks = pc.equal(table[name], "yes")
     return table.set_column(table.column_names.index(name), name, marks)
 
@@ -732,7 +724,7 @@ def own_files(folder: Path) -> set[str]:
         if RUNNING.fullmatch(name) or is_litter(Path(name).parts[0]):
             own.add(name)
         elif RESULT.fullmatch(name) and path.is_file() and not path.is_symlink():
-            if listed is None or listed.get(name) == sha256_file(path):  # None: of version 0.1
+            if listed is None or listed.get(name) == sha256_file(path):  # None: it is not finished
                 own.add(name)
     return own
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from coterie._files import atomic_path, sha256_file, write_json
+from coterie._files import atomic_path, write_json
 from coterie._trust import LARGE, check_file, check_shape, inside, read_json
 from coterie.errors import DataError
 from coterie.run_files import MANIFEST, RUNNING, differ, link_files, run_files, swap_run
@@ -198,7 +198,7 @@ def _refuse_newer(run: Path, index: dict[str, Any]) -> None:
     for name, digest in index["left"].items():
         path = inside(run, name)
         check_file(path)
-        if digest not in (_mark(path), sha256_file(path)):  # the latter: version 0.1
+        if digest != _mark(path):
             raise DataError(
                 f"{run} was changed by another command after its last edits (such as coterie "
                 "name); undoing them would lose that. Take it back first, or edit the run again.",

@@ -2,8 +2,7 @@
 
 The manifest of a run holds numbers and names. ``Run.summary``, the page and the command show the
 sentences of this module and of :mod:`coterie.overview`. The manifest has them as well, for people
-who open it; they are read back only of a run of version 0.1 that nobody has changed, which has no
-figures.
+who open it.
 """
 
 from __future__ import annotations
@@ -59,8 +58,6 @@ def summarise(
     hierarchy : Hierarchy, optional
         The coarser levels, or broad themes.
     """
-    if "figures" not in facts:  # of version 0.1, and not changed since
-        return list(facts["summary"])
     glance = make_overview(facts, clusters, hierarchy).sentences()
     return [*about_size(facts, clusters), *glance, *about_making(facts, clusters, hierarchy)]
 
@@ -81,8 +78,6 @@ def about_making(
     facts: Mapping[str, Any], clusters: Sequence[Cluster], hierarchy: Hierarchy | None
 ) -> list[str]:
     """How the clusters were made, and what was done to them since."""
-    if "figures" not in facts:
-        return list(facts["summary"])
     out = [*facts.get("remarks", ()), about_guard(facts.get("guard"))]
     out.append(f"Mean confidence is {facts['figures']['confidence']:.2f}.")
     if beside := {name: n for name, n in facts.get("levels", {}).items() if n != len(clusters)}:
@@ -112,8 +107,7 @@ def data_notes(facts: Mapping[str, Any]) -> list[str]:
     data = facts["data"]
     if "masked" not in data:
         return list(data["notes"])
-    said = masked_sentence(data["masked"]["found"])
-    return [*(note for note in data["notes"] if note != said), said]  # 0.1 has it among the notes
+    return [*data["notes"], masked_sentence(data["masked"]["found"])]
 
 
 def _about_number(facts: Mapping[str, Any], shown: int) -> str:

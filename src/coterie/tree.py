@@ -383,7 +383,7 @@ def need_tree(tree: Tree | None) -> Tree:
     if tree is None:
         raise UsageError(
             "this run has no merge tree, so it has no other levels: its number of clusters was "
-            "given, its texts are too few, or an earlier version wrote it. Run coterie cluster "
+            "given, or its texts are too few. Run coterie cluster "
             "without `n_clusters`, on a dozen texts or more.",
             code="cut.no_tree",
         )

@@ -96,13 +96,13 @@ def test_slow_augmentations_are_kept_and_a_stopped_run_goes_on(tmp_path, monkeyp
     again = Slow()
     assert reword(again, texts) == plain and again.seen == []
     assert reword(again, texts, seed=1) != plain and len(again.seen) == 10  # another seed
-    shards = list((tmp_path / "wordings").rglob("*.safetensors"))
+    shards = list((tmp_path / "augmentations").rglob("*.safetensors"))
     for number, shard in enumerate(shards):  # broken files are made anew
         whole = shard.read_bytes()
         shard.write_bytes(whole[:-3] if number % 2 else whole.replace(b"number", b"numxer"))
     assert reword(Slow(), texts) == plain
     coterie.augment(texts, "charswap")  # quick kinds leave nothing on disk
-    assert len(list((tmp_path / "wordings").iterdir())) == 2
+    assert len(list((tmp_path / "augmentations").iterdir())) == 2
     with coterie.encoders.no_cache():
         alone = Slow()
         assert reword(alone, texts) == plain and len(alone.seen) == 10

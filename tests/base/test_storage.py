@@ -68,7 +68,7 @@ def test_saving_again_replaces_the_model_and_nothing_else(saved: Path, topics) -
     assert (other / "precious.txt").exists()
 
 
-def test_a_newer_format_is_refused(saved: Path) -> None:
+def test_another_format_is_refused(saved: Path) -> None:
     config = json.loads((saved / "config.json").read_text())
     (saved / "config.json").write_text(json.dumps({**config, "format": 99, "coterie": "9.9"}))
     with raises(DataError, "this version reads", "9.9", "99"):

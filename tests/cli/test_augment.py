@@ -31,7 +31,7 @@ def test_a_file_gets_augmentations_that_cluster_can_read(tickets: Path) -> None:
     assert [row["coterie_text2"] for row in rows] == ["a", "b", "c"]
     assert "3 rows written to tickets.views.csv; unchanged: text1 0.0%, text2 0.0%" in done.stderr
     options = ["-k", "2", "-t", "message", "--method", "sccl", "--encoder", "tfidf"]
-    views = ["--set", "steps=1", "--views", "tickets.views.csv"]
+    views = ["--set", "steps=1", "--set", "views=tickets.views.csv"]
     run("cluster", "tickets.csv", *options, *views)
 
 
@@ -48,11 +48,3 @@ def test_facts_as_json(tickets: Path) -> None:
     facts = json.loads(done.stdout)
     assert facts["unchanged"] == {"text1": 0.0, "text2": 0.0} and facts["settings"]["rate"] == 0.5
     assert len(Path("w.jsonl").read_text().splitlines()) == 3
-
-
-def test_the_number_of_augmentations_has_an_old_name(tickets: Path) -> None:
-    options = ["augment", "tickets.csv", "--kind", "charswap", "--out"]
-    run(*options, "new.csv", "--augmentations", "1")
-    done = run(*options, "old.csv", "--wordings", "1")
-    assert "use --augmentations" in done.stderr
-    assert Path("old.csv").read_text() == Path("new.csv").read_text()

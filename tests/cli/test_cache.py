@@ -1,4 +1,4 @@
-"""``coterie cache`` and --no-cache; how threads wait."""
+"""``coterie cache``; how threads wait."""
 
 import json
 import os
@@ -18,16 +18,15 @@ def test_the_cache_is_shown_and_cleared(tmp_path: Path, monkeypatch, topics, tin
     cluster = ["cluster", tmp_path / "t.csv", "-k", 3, "-m", "kmeans", "--encoder", tiny_encoder]
     folder = tmp_path / "cache" / "vectors"
     assert run("cache", "path").stdout.strip() == str(folder)
-    run(*cluster, "--out", tmp_path / "x", "--no-cache")
-    assert not folder.exists()
-    run(*cluster, "--out", tmp_path / "a")  # the switch was for that one command
+    run(*cluster, "--out", tmp_path / "x")
+    assert folder.exists()
     augmentations = Cache("a" * 64, AUGMENTATIONS)
     augmentations.write([b"1" * 16], [b"one"])
     assert "in 1 file" in run("cache").stdout
     shown = json.loads(run("cache", "--json").stdout)
-    assert shown["wordings"]["files"] == 1 and shown["wordings"]["bytes"] > 0
+    assert shown["augmentations"]["files"] == 1 and shown["augmentations"]["bytes"] > 0
     said = run("cache", "clear").stdout
-    assert "in 1 file, deleted" in said and "wordings" in said
+    assert "in 1 file, deleted" in said and "augmentations" in said
     assert dict(augmentations.find([b"1" * 16])) == {}
     assert "0.0 MB in 0 files" in run("cache", "size").stdout
 

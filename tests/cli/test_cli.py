@@ -107,7 +107,7 @@ def test_prediction_with_a_model_folder_alone(done: Path, tickets: Path, tmp_pat
 
 def test_evaluate(done: Path) -> None:
     table = str(done / "assignments.csv")
-    result = run("evaluate", table, "--labels-column", "topic", "--ignore", "none", "--json")
+    result = run("evaluate", table, "--labels", "topic", "--ignore", "none", "--json")
     scores = json.loads(result.stdout)
     assert scores["rows"] == 90 and scores["acc"] > 0.9
     assert "purity" in run("evaluate", table, "-l", "topic").output
@@ -124,7 +124,7 @@ def test_settings_reach_the_method(tickets: Path, tmp_path: Path) -> None:
     out = tmp_path / "o"
     run("cluster", tickets, "-k", "3", "-m", "sccl", "--encoder", "tfidf", "-q",
                  "--set", "steps=3", "--set", "objective=instance", "--set", "guard=false",
-                 "--preset", "official-code", "--views", "virtual", "--seed", "5",
+                 "--set", "preset=official-code", "--set", "views=virtual", "--seed", "5",
                  "--out", str(out))  # fmt: skip
     parameters = json.loads((out / "manifest.json").read_text())["parameters"]
     assert parameters["steps"] == 3 and parameters["objective"] == "instance"
@@ -187,7 +187,7 @@ def test_topics_are_printed_saved_and_on_the_page(tickets: Path, tmp_path: Path)
 def test_without_a_number_one_is_found_and_explained(tickets: Path, tmp_path: Path) -> None:
     out = tmp_path / "o"
     result = run(
-        "cluster", str(tickets), "--encoder", "tfidf", "--effort", "quick", "--out", str(out)
+        "cluster", str(tickets), "--encoder", "tfidf", "--set", "effort=quick", "--out", str(out)
     )
     manifest = json.loads((out / "manifest.json").read_text())
     choice = manifest["number_of_clusters"]
@@ -197,7 +197,7 @@ def test_without_a_number_one_is_found_and_explained(tickets: Path, tmp_path: Pa
     assert choice["reason"] in manifest["summary"] and choice["reason"] in result.output
     asked = [result.output.index(said) for said in ("about?", "growing?", "attention?", "#  texts")]
     assert asked == sorted(asked) and asked[-1] < result.output.rindex(choice["reason"])
-    refused = run("cluster", tickets, "--method", "kmeans", "--effort", "quick", "-k", "3",
+    refused = run("cluster", tickets, "--method", "kmeans", "--set", "effort=quick", "-k", "3",
                   "--out", str(tmp_path / "p"), code=2)  # fmt: skip
     assert says(refused.output, "does not take it")
 
@@ -261,7 +261,7 @@ def test_repeated_ids_are_told_and_identical_data_have_not_moved(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--method", "kmens"), ("--effort", "turbo"), ("--device", "tpu"), ("--set", "foo=1")],
+    [("--method", "kmens"), ("--set", "effort=turbo"), ("--device", "tpu"), ("--set", "foo=1")],
 )
 def test_options_are_checked_before_the_texts_are_read(option: str, value: str, tmp_path) -> None:
     """Which may take long: here they are not even there."""

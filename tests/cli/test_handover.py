@@ -32,7 +32,7 @@ def done(tickets: Path) -> Path:
     """A finished run with everything."""
     out = tickets.parent / "run"
     result = run("cluster", tickets, "-m", "kmeans", "--encoder", "tfidf", "--out", out,
-                 "--levels", "2,3,6", "--max-outliers", "4%", "--write", "xlsx,parquet",
+                 "--levels", "2,3,6", "--max-outliers", "4%", "--set", "write=xlsx,parquet",
                  "--id-column", "id")  # fmt: skip
     (out / "said.txt").write_text(result.output)
     return out

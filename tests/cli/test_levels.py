@@ -51,7 +51,8 @@ def file(tmp_path_factory: pytest.TempPathFactory, texts) -> Path:
 def done(file: Path) -> Path:
     """A finished run that found the number of clusters."""
     out = file.parent / "run"
-    run("cluster", file, *OPTIONS, "--text-column", "text", "--write", "xlsx,parquet", "--out", out)
+    more = ["--text-column", "text", "--set", "write=xlsx,parquet"]
+    run("cluster", file, *OPTIONS, *more, "--out", out)
     return out
 
 
@@ -166,7 +167,7 @@ def test_a_fitted_model_has_themes(texts, tmp_path: Path) -> None:
 
 def test_levels_of_a_run_on_a_sample_count_all_rows(file: Path) -> None:
     out = file.parent / "sampled"
-    options = ["--text-column", "text", "--fit-sample", "250", "--write", "parquet"]
+    options = ["--text-column", "text", "--set", "fit_sample=250", "--set", "write=parquet"]
     run("cluster", file, *OPTIONS, *options, "--out", out)
     assert json.loads((out / "manifest.json").read_text())["fit_sample"] == 250
     table, tree = rows(out / "assignments.csv"), coterie.Run(out).tree

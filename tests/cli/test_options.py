@@ -11,7 +11,7 @@ from commands import run
 from coterie.cli import app
 from coterie.cli import cluster as verb
 from coterie.cli.app import VERBS
-from coterie.cli.cluster import SPELLED
+from coterie.cli.options import SPELLED
 from coterie.cli.talk import with_options
 from said import says
 
@@ -78,10 +78,10 @@ def test_levels_count_texts_as_fitting_does(texts: Path) -> None:
         ("-k 3 --set mask=maybe", "--mask", "should be"),
         ("-k 3 --set fit_sample=-1", "--set fit_sample", "should be an integer of"),
         ("-k 3 -m kmean", "Did you mean 'kmeans'", "should be one of"),
-        ("-k 3 --preset x", "--preset", "should be one of"),
+        ("-k 3 --set preset=x", "--set preset", "should be one of"),
         ("-k 3 --device mps", "--device", "should be auto, cpu"),
         ("-k 3 --device cuda:99", "--device cuda:99", "torch sees no CUDA"),
-        ("-k 3 -m ward --views x.csv", "--views", "does not take it"),
+        ("-k 3 -m ward --set views=x.csv", "--set views", "does not take it"),
     ],
 )
 def test_messages_speak_of_options(texts: Path, options: str, named: str, key: str) -> None:
@@ -108,7 +108,6 @@ def test_messages_speak_of_options(texts: Path, options: str, named: str, key: s
         ("augment FILE --kind charswap -n 0", 2, "--augmentations should"),
         ("augment FILE --kind backtranslation --languages eng", 2, "expected FROM,TO"),
         ("augment FILE --kind charswap --out x.doc", 2, "the suffix should"),
-        ("bench papers --data x", 2, "is a command of the"),
     ],
 )
 def test_mistakes_have_a_message_and_a_code(
@@ -118,31 +117,6 @@ def test_mistakes_have_a_message_and_a_code(
     given = [known.get(argument, argument) for argument in arguments.split()]
     assert says(run(*given, code=code, stdin="a cat\n").output, key)
     assert [path.name for path in texts.parent.iterdir()] == ["texts.csv"]
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (["--encoding", "cp1252"], "--set encoding=cp1252"),
-        (["--no-header"], "--set header=False"),
-        (["--write", "tsv,jsonl"], "--set write=tsv,jsonl"),
-        (["--fit-sample", "20"], "--set fit_sample=20"),
-        (["--include-encoder"], "--set include_encoder=True"),
-    ],
-)
-def test_an_option_that_goes_works_and_says_how_it_is_spelled_now(
-    texts: Path, old: list[str], new: str
-) -> None:
-    texts.write_bytes("\n".join(["name", *(f"caf\xe9 {i}" for i in range(40))]).encode("cp1252"))
-    command = ["cluster", texts, "-k", "3", "-m", "kmeans", "--encoder", "tfidf"]
-    command += [] if "--encoding" in old else ["--set", "encoding=cp1252"]
-    files = {}
-    for name, options in (("old", old), ("new", new.split())):
-        out = texts.parent / name
-        result = run(*command, "--out", out, *options)
-        assert (f"use {new}." in result.stderr) == (name == "old")
-        files[name] = {p.name: p.read_bytes() for p in out.glob("assignments.*")}
-    assert files["old"] == files["new"]
 
 
 def test_help_of_cluster_is_two_screens() -> None:

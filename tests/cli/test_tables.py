@@ -32,7 +32,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-@pytest.mark.parametrize("sample", [[], ["--fit-sample", "30"]])
+@pytest.mark.parametrize("sample", [[], ["--set", "fit_sample=30"]])
 def test_infinity_in_a_column_of_numbers(tmp_path: Path, sample: list[str]) -> None:
     values = [float("inf"), 1.5, float("-inf"), float("nan")]
     records = [{"text": text, "v": values[i % 4]} for i, text in enumerate(TEXTS)]
@@ -56,7 +56,7 @@ def test_a_pipe_of_the_shell_is_read_once(model: Path, tmp_path: Path, verb: str
     if verb == "predict":
         done = run("predict", model, pipe, "--format", "txt", "--out", out)
     else:
-        done = run("cluster", pipe, "--format", "txt", *KMEANS, "--out", tmp_path / "run")
+        done = run("cluster", pipe, "--set", "format=txt", *KMEANS, "--out", tmp_path / "run")
         out = tmp_path / "run" / "assignments.csv"
     speaker.join()
     os.close(read)
@@ -82,7 +82,7 @@ def test_a_csv_without_a_header(model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("verb", ["cluster", "augment"])
 def test_a_pipe_needs_a_place_for_the_result(tmp_path: Path, verb: str) -> None:
     os.mkfifo(tmp_path / "pipe")
-    done = run(verb, tmp_path / "pipe", "--format", "txt", code=2)
+    done = run(verb, tmp_path / "pipe", code=2)
     assert says(done.output, "--out is needed when")
 
 

@@ -279,7 +279,7 @@ def test_a_file_that_changes_between_two_looks(
         return fit(self)
 
     monkeypatch.setattr(Fitting, "run", meanwhile)
-    command = ["cluster", source, "-k", 3, *KMEANS, "--fit-sample", 40, "--out", out]
+    command = ["cluster", source, "-k", 3, *KMEANS, "--set", "fit_sample=40", "--out", out]
     if change == "grown":
         run(*command)
         manifest = json.loads((out / "manifest.json").read_text())

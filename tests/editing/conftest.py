@@ -58,7 +58,7 @@ def finished(tickets: Path) -> Path:
 @pytest.fixture(scope="session")
 def rich(tickets: Path) -> Path:
     """A run with levels, outliers and a table in another form."""
-    more = ["--levels", "2,4,6", "--max-outliers", "6", "--write", "parquet"]
+    more = ["--levels", "2,4,6", "--max-outliers", "6", "--set", "write=parquet"]
     return cluster(tickets, tickets.parent / "rich", *more)
 
 

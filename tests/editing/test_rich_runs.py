@@ -140,7 +140,7 @@ def test_fewer_clusters_than_a_level_asked_for_drop_the_level(run: Path) -> None
 
 def test_a_later_run_has_levels_and_outliers_under_the_kept_numbers(run, tickets, tmp_path) -> None:
     edit(run, [{"merge": [4, 0]}, {"split": 1}])
-    more = ["--levels", "2,4,6", "--max-outliers", "6", "--write", "parquet", "--keep", run]
+    more = ["--levels", "2,4,6", "--max-outliers", "6", "--set", "write=parquet", "--keep", run]
     new = cluster(tickets, tmp_path / "new", *more, "--seed", 2)
     check_whole(new)
     assert 0 not in clusters(new) and set(clusters(new)) & set(clusters(run))

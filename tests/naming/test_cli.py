@@ -1,4 +1,4 @@
-"""``coterie name`` and ``coterie cluster --name-with``: files, messages, exit codes."""
+"""``coterie name``: files, messages, exit codes."""
 
 import csv
 import json
@@ -137,7 +137,7 @@ def test_locked_and_named_clusters_keep_their_names(server, done: Path) -> None:
 def test_levels_outliers_and_copies_follow(server, made: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = ["cluster", made / "in.csv", "--encoder", "tfidf", "--out", out, "--levels", "2,3"]
-    run(*command, "--max-outliers", "5", "--write", "parquet,jsonl", "-q")
+    run(*command, "--max-outliers", "5", "--set", "write=parquet,jsonl", "-q")
     before = files(out)
     old = rows(out)
     own, given = cluster_names(out), ["Given 0", "Given 1", "Given 2"]
@@ -301,26 +301,6 @@ def test_prompt_and_language_of_the_user(server, done: Path, tmp_path: Path) -> 
     assert says(result.output, "cannot be read", "missing.txt")
 
 
-def test_cluster_with_names(server, made: Path, tmp_path: Path) -> None:
-    server.plan = [server.say(f"Given {i}") for i in range(3)]
-    out = tmp_path / "out"
-    command = ["cluster", made / "in.csv", "-k", "3", "--encoder", "tfidf", "--out", out]
-    result = run(*command, "--name-with", server.url, "--json")
-    assert [c["name"] for c in json.loads(result.stdout)] == ["Given 0", "Given 1", "Given 2"]
-    assert cluster_names(out) == ["Given 0", "Given 1", "Given 2"]
-    run(*command, "--name-with", server.url, "--resume")
-    assert len(server.seen) == 3
-
-
-def test_cluster_with_a_dead_endpoint_still_clusters(server, made: Path, tmp_path: Path) -> None:
-    server.plan = [server.fail(404)]
-    command = ["cluster", made / "in.csv", "-k", "3", "--encoder", "tfidf", "--out", tmp_path / "o"]
-    result = run(*command, "--name-with", server.url, "--name-model", "m")
-    assert "keep their own names" in result.output
-    assert cluster_names(tmp_path / "o") == cluster_names(made / "run")
-    assert json.loads((tmp_path / "o" / "manifest.json").read_text())["status"] == "done"
-
-
 def test_a_run_that_another_process_works_on_is_left_alone(server, done: Path) -> None:
     edits = done.parent / "edits.yaml"
     edits.write_text("- rename: {0: Mine}\n")
@@ -354,12 +334,6 @@ def test_a_run_that_another_process_works_on_is_left_alone(server, done: Path) -
 )
 def test_bad_usage(done: Path, arguments: list[str], part: str) -> None:
     assert says(run("name", done, *arguments, code=2).output, part)
-
-
-def test_bad_addresses_are_told_before_the_work(made: Path, tmp_path: Path) -> None:
-    for options in (["--name-with", "ftp://x"], ["--name-model", "m"], ["--show-request"]):
-        run("cluster", made / "in.csv", "-k", "3", "--out", tmp_path / "o", *options, code=2)
-        assert not (tmp_path / "o").exists()
 
 
 def test_what_is_no_finished_run(tmp_path: Path, done: Path) -> None:

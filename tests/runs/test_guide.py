@@ -117,7 +117,7 @@ def test_the_command_reads_all_of_it(table: Path, tmp_path: Path) -> None:
     links = written(tmp_path / "links.yaml", "must_link: [[r3, r9]]\ncannot_link:\n- [r5, r6]\n")
     out = tmp_path / "out"
     arguments = f"cluster {table} -k 3 -m kmeans --encoder tfidf --text-column text -o {out} -q"
-    arguments += f" --id-column id --labels topic --themes {themes} --constraints {links}"
+    arguments += f" --id-column id --labels topic --themes {themes} --set constraints={links}"
     commands.run(*arguments.split())
     run = open_run(out)
     assert run.manifest["guidance"]["empty"] == ["volcano"]

@@ -60,9 +60,10 @@ def test_no_file_of_the_run_has_personal_data(
     file: Path, names: Path, tmp_path: Path, sampled: bool
 ) -> None:
     out = tmp_path / "run"
-    more = ["--fit-sample", 20] if sampled else ["--write", "jsonl"]
+    more = ["--set", "fit_sample=20"] if sampled else ["--set", "write=jsonl"]
     run("cluster", file, "-k", 2, "--method", "kmeans", "--encoder", "tfidf", "--mask",
-                 "--mask-names", names, "--id-column", "id", "--out", out, *more)  # fmt: skip
+                 "--set", f"mask_names={names}", "--id-column", "id", "--out", out,
+                 *more)  # fmt: skip
     check_clean(out)
     data = json.loads((out / "manifest.json").read_text("utf-8"))["data"]
     # Each kind is in every fifth text; the column beside has an address in every row.
@@ -200,7 +201,13 @@ def test_shards_are_masked_and_counted(file: Path, names: Path, new: Path, tmp_p
 
 def test_a_missing_list_of_names_is_rejected(file: Path, tmp_path: Path) -> None:
     result = run(
-        "cluster", file, "--mask-names", tmp_path / "none.txt", "--out", tmp_path / "o", code=3
+        "cluster",
+        file,
+        "--set",
+        f"mask_names={tmp_path / 'none.txt'}",
+        "--out",
+        tmp_path / "o",
+        code=3,
     )
     assert says(result.output, "cannot be read as a list")
 

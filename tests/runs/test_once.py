@@ -122,9 +122,8 @@ def test_no_vectors_are_searched_twice(
     assert len({vectors for vectors, _ in found}) == len(found)
 
 
-@pytest.mark.parametrize("levels", [True, False], ids=["levels", "of an earlier version"])
 def test_a_resumed_run_keeps_the_number_that_was_found(
-    monkeypatch: pytest.MonkeyPatch, topics, tmp_path: Path, levels: bool
+    monkeypatch: pytest.MonkeyPatch, topics, tmp_path: Path
 ) -> None:
     def stop(*args) -> None:
         raise KeyboardInterrupt
@@ -137,10 +136,6 @@ def test_a_resumed_run_keeps_the_number_that_was_found(
     started = next(out.rglob("manifest.json"))
     manifest = json.loads(started.read_text())
     found = manifest["number_of_clusters"]
-    if not levels:
-        del found["levels"]
-        manifest["parameters"]["n_clusters"] = found["n_clusters"]
-        started.write_text(json.dumps(manifest))
     monkeypatch.setattr(fit.RunFit, "_find_number", stop)
     run = coterie.cluster(file, encoder="tfidf", folder=out, resume=True)
     assert run.manifest["number_of_clusters"]["reason"] == found["reason"]

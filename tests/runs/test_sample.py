@@ -51,7 +51,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def done(file: Path) -> Path:
     out = file.parent / "run"
-    extras = ["--levels", "2,4", "--max-outliers", "3%", "--write", "parquet,jsonl"]
+    extras = ["--levels", "2,4", "--max-outliers", "3%", "--set", "write=parquet,jsonl"]
     result = run("cluster", str(file), *OPTIONS, *extras, "--out", str(out))
     (file.parent / "said.txt").write_text(result.output)
     return out
@@ -193,7 +193,7 @@ def test_another_sample_is_not_continued(file: Path, tmp_path: Path) -> None:
     [
         (["--keep", "RUN"], "texts is fitted"),
         (["--set", "write=xlsx"], "texts is fitted"),
-        (["--method", "sccl", "--views", "a.csv"], "texts is fitted"),
+        (["--method", "sccl", "--set", "views=a.csv"], "texts is fitted"),
     ],
 )
 def test_what_needs_all_texts_is_refused(
@@ -206,7 +206,7 @@ def test_what_needs_all_texts_is_refused(
 
 def test_standard_input_is_sampled_as_a_file_is(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "o"
-    asked = ["--format", "csv", "--text-column", "text", "--out", str(out), "-q"]
+    asked = ["--set", "format=csv", "--text-column", "text", "--out", str(out), "-q"]
     run("cluster", "-", *OPTIONS, *asked, stdin=file.read_text())
     assert read(out / "manifest.json")["data"]["sha256"] == read_corpus(file).sha256
     assert len(rows(out / "assignments.csv")) == 2600

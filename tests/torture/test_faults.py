@@ -120,7 +120,7 @@ import socket, sys
 from typer.testing import CliRunner
 from coterie.cli import app
 for command in (
-    ["cluster", "sample.csv", "-k", "4", "-m", "kmeans", "--out", "run", "--write", "xlsx"],
+    ["cluster", "sample.csv", "-k", "4", "-m", "kmeans", "--out", "run", "--set", "write=xlsx"],
     ["predict", "run", "sample.csv", "--out", "p.csv"], ["report", "run"],
     ["augment", "sample.csv", "--kind", "charswap"], ["compare", "run", "run"],
     ["export", "run", "--to", "xlsx"], ["methods"],

@@ -310,7 +310,7 @@ def rich(original: Path, table: Path) -> list[Path]:
     call("cluster", table, *usual, "--labels", "channel", "--out", masked, code=0)
     more.write_text("id,text,channel\n90,my parcel is late again,mail\n")
     call("update", masked, more, code=0)
-    call("cluster", table, *usual, "--split", "sentences", "--out", cut, code=0)
+    call("cluster", table, *usual, "--set", "split=sentences", "--out", cut, code=0)
     return [original, masked, cut]
 
 
@@ -422,7 +422,7 @@ LOOPS = {
     "update": ["update", "run", "loop"],
     "compare": ["compare", "run", "loop"],
     "augment": ["augment", "loop"],
-    "evaluate": ["evaluate", "loop", "--labels-column", "a"],
+    "evaluate": ["evaluate", "loop", "--labels", "a"],
 }
 
 

@@ -55,8 +55,9 @@ def said(folder: Path) -> dict[str, str]:
     run, file = str(folder / "run"), str(folder / "in.jsonl")
     (folder / "e.json").write_text(json.dumps([{"rename": {"0": HARM[10] + HARM[0]}}]))
     common = ["-k", "3", "--encoder", "bow", "-m", "kmeans", "-t", "text"]
+    more = ["--set", "write=xlsx", "--levels", "2,3"]
     flow = {
-        "cluster": ["cluster", file, *common, "--out", run, "--write", "xlsx", "--levels", "2,3"],
+        "cluster": ["cluster", file, *common, "--out", run, *more],
         "second": ["cluster", file, *common, "--out", run + "2", "--seed", "1"],
         "edit": ["edit", run, str(folder / "e.json")],
         "predict": ["predict", run, file, "-t", "text", "--out", str(folder / "p.csv")],

@@ -25,7 +25,6 @@ from filelock import lock_descriptor
 
 from coterie._facts import hardware, versions
 from coterie._files import open_own, open_regular, plain
-from coterie._validation import RENAMED
 from coterie.encoders import AUTO, DEFAULT
 from coterie.errors import DataError
 from coterie.methods import METHODS
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 NOISE = 1e-3  # length of the noise over the length of the vector
 LEFT_OUT = {"device", "verbose", "checkpoint", "checkpoint_every", "random_state"}
+# Parameters of methods by their names in older result lines.
+RENAMED = {"labels": "labels_from", "shortcuts": "optimizations"}
 PUBLISHED = {pairs.file for pairs in PAIRS.values()}
 
 

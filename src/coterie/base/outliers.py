@@ -107,7 +107,6 @@ class OutlierMixin(ClustererCore):
             texts without a word. See :mod:`coterie.outliers`.
         """
         if X is not None:
-            self._outlier_index()  # an error if there is none
             return np.asarray(self.assess(X).scores)
         self._check_training_texts("outlier_scores", "pass texts to it")
         scores = self._to_samples(self._outlier_index().scores())
@@ -146,18 +145,10 @@ class OutlierMixin(ClustererCore):
             )
 
     def assess(self, X: Any) -> Assessed:
-        """Clusters, outlier scores and vectors of texts, which are encoded once.
-
-        Returns
-        -------
-        Assessed
-            Without outlier scores if the model was saved by a version that had none.
-        """
+        """Clusters, outlier scores and vectors of texts, which are encoded once."""
         inputs, vectors = self._encoded(X)
         p = correct(self, inputs.spread(probabilities(self.assigner_.logits(vectors)), 0.0), inputs)
-        known = self._neighbor_index is not None or hasattr(self, "distinct_vectors_")
-        own = self._outlier_index().scores(vectors) if known else np.full(len(vectors), np.nan)
-        scores = inputs.spread(own, np.nan)
+        scores = inputs.spread(self._outlier_index().scores(vectors), np.nan)
         bound = correct(self, np.full(len(p), UNCORRECTED), inputs) != UNCORRECTED
         finest = finest_labels(self, vectors, inputs)
         spread = np.asarray(inputs.spread(vectors, 0.0))
@@ -166,11 +157,6 @@ class OutlierMixin(ClustererCore):
     def _outlier_index(self) -> NeighborIndex:
         """The nearest-neighbour index of outlier scores, made on first use."""
         if self._neighbor_index is None:
-            if not hasattr(self, "distinct_vectors_"):
-                raise UsageError(
-                    "outliers: this model was saved without the data for outlier scores; fit "
-                    "and save it again with this version."
-                )
             rows = self.rows_[self.rows_ >= 0]
             n = len(self.distinct_vectors_)
             labels = np.zeros(n, dtype=np.int64)
@@ -193,7 +179,6 @@ class OutlierMixin(ClustererCore):
                 "outliers=True: the model has no limit; call mark_outliers first, or give a "
                 "number, such as outliers=0.9."
             )
-        self._outlier_index()  # an error if there is none
         found = self.assess(X)
         return np.where(found.outliers(known), -1, found.labels)
 
@@ -203,10 +188,8 @@ class OutlierMixin(ClustererCore):
             self.__dict__.pop(name, None)
 
 
-def save_outliers(model: OutlierMixin, folder: Path) -> dict[str, Any] | None:
+def save_outliers(model: OutlierMixin, folder: Path) -> dict[str, Any]:
     """Write the texts' vectors that scores are measured by; returns what the settings keep."""
-    if model._neighbor_index is None and not hasattr(model, "distinct_vectors_"):
-        return None
     known = model._outlier_index()
     save_arrays(folder / FILE, {"vectors": known.vectors, "counts": known.counts})
     limit = model.outlier_limit_
@@ -217,10 +200,8 @@ def save_outliers(model: OutlierMixin, folder: Path) -> dict[str, Any] | None:
     }
 
 
-def load_outliers(model: OutlierMixin, folder: Path, saved: dict[str, Any] | None) -> None:
-    """Take back what :func:`save_outliers` wrote; models of an earlier version have nothing."""
-    if saved is None:
-        return
+def load_outliers(model: OutlierMixin, folder: Path, saved: dict[str, Any]) -> None:
+    """Take back what :func:`save_outliers` wrote."""
     arrays = read_arrays(folder / FILE)
     vectors, counts = arrays["vectors"], arrays["counts"]
     fits = vectors.shape == (len(counts), model.encoder_.dim) and counts.shape == (len(vectors),)

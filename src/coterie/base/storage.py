@@ -26,7 +26,6 @@ from coterie._trust import (
     read_arrays,
     read_json,
 )
-from coterie._validation import RENAMED
 from coterie.base.edited import EditedAssigner, check_labels, restore_assigner
 from coterie.base.guard import Diagnostics, GuardResult
 from coterie.base.outliers import FILE as OUTLIERS_FILE
@@ -52,8 +51,8 @@ SHAPE: dict[str, Any] = {
     "fitted": dict,
     "corrections?": {str: Count},
     "classes?": [str],
-    "files?": {str: {"bytes": Count, "sha256": str}},
-    "outliers?": (OUTLIERS, None),
+    "files": {str: {"bytes": Count, "sha256": str}},
+    "outliers": OUTLIERS,
 }
 HIGHEST = 10_000  # number of a cluster, or a hundred times as many as there are
 WIDEST = 1 << 20  # numbers in a vector
@@ -113,14 +112,13 @@ def save_clusters(model: OutlierMixin, folder: Path, *, outliers: bool = False) 
     """
     config = {**read_config(folder), **_clusters(model)}
     changed = ["model.safetensors"]
-    if outliers and (saved := save_outliers(model, folder)) is not None:
-        config["outliers"] = saved
+    if outliers:
+        config["outliers"] = save_outliers(model, folder)
         changed.append(OUTLIERS_FILE)
     elif model.outlier_limit_ is not None:
         config["outliers"] |= {"limit": model.outlier_limit_.to_dict()}
     save_arrays(folder / "model.safetensors", model.assigner_.arrays())
-    if "files" in config:  # models of version 0.1 list none
-        config["files"] |= {name: file_facts(folder / name) for name in changed}
+    config["files"] |= {name: file_facts(folder / name) for name in changed}
     write_json(folder / "config.json", config)
 
 
@@ -138,7 +136,7 @@ def load(cls: type[Model], folder: Path) -> Model:
 
     def read() -> Model:
         config = read_config(folder)
-        check_model_files(folder, config.get("files"))
+        check_model_files(folder, config["files"])
         with damaged(folder), torch.random.fork_rng(devices=[]):  # first weights are overwritten
             return _load(cls, folder, config)
 
@@ -152,7 +150,7 @@ def _load(cls: type[Model], folder: Path, config: dict[str, Any]) -> Model:
             "coterie.load reads any."
         )
     known = {f.name for f in fields(cls)} - NOT_SAVED
-    saved = {RENAMED.get(name, name): value for name, value in config["parameters"].items()}
+    saved = config["parameters"]
     model = cls(**{name: value for name, value in saved.items() if name in known})
     assigner = dict(config["rule"])
     arrays = read_arrays(folder / "model.safetensors")
@@ -166,7 +164,7 @@ def _load(cls: type[Model], folder: Path, config: dict[str, Any]) -> Model:
     _check_fit(model)
     model.seed_ = config["seed"]
     model.guard_ = _guard_result(config["guard"])
-    load_outliers(model, folder, config.get("outliers"))
+    load_outliers(model, folder, config["outliers"])
     for name in cls._saved_attributes:
         setattr(model, name, config["fitted"][name])
     if "n_features_in" in config:
@@ -175,15 +173,16 @@ def _load(cls: type[Model], folder: Path, config: dict[str, Any]) -> Model:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The settings of a saved model; refuse what is none, or of a newer format."""
+    """The settings of a saved model; refuse what is none, or of another format."""
     path = folder / "config.json"
     if not path.exists():
         raise DataError(f"{folder} is not a saved model: it has no config.json.")
     config: dict[str, Any] = check_shape(read_json(path, LARGE), {"format": Count}, str(path))
-    if config["format"] > FORMAT:
+    if config["format"] != FORMAT:
         raise DataError(
             f"{folder} was written by coterie {config.get('coterie')} in format "
-            f"{config['format']}; this version reads up to {FORMAT}: upgrade coterie."
+            f"{config['format']}; this version reads format {FORMAT}. Fit the model again, or use "
+            "that version."
         )
     check_shape(config, SHAPE, str(path))
     return config

@@ -255,8 +255,7 @@ MEANING = {
 
 def evaluate(
     file: str = options.FILE,
-    labels: str | None = option(None, "Column with the true labels. Required.", "--labels -l"),
-    labels_column: str | None = option(None, "", hidden=True),
+    labels: str = option(..., "Column with the true labels.", "--labels -l"),
     cluster_column: str | None = option(
         None, "Column with the clusters. Default: that of the latest run.", "--cluster-column -c"
     ),
@@ -281,10 +280,6 @@ def evaluate(
     from coterie.metrics import external_scores
     from coterie.report import cluster_columns
 
-    if labels_column is not None:
-        say("note: --labels-column goes with the next release; use --labels.")
-    if (labels := labels or labels_column) is None:
-        raise UsageError("name the column with the true labels: --labels.")
     table, _ = read_table(file, format=format, encoding=encoding, header=True)
     check_column(table, labels, "--labels")
     column, called, said = cluster_columns(table.column_names, cluster_column)

@@ -37,9 +37,7 @@ VERBS = {
     "encoders": ("tools", ""),
     "cache": ("tools", ""),
 }
-GONE = ("bench", "datasets", "inspect")  # moved to the benchmarks
 HELP_OPTIONS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
-ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 class Verbs(TyperGroup):
@@ -47,7 +45,7 @@ class Verbs(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = dict.fromkeys((*VERBS, *GONE))  # type: ignore[assignment]
+        self.commands = dict.fromkeys(VERBS)  # type: ignore[assignment]
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.commands)
@@ -57,12 +55,10 @@ class Verbs(TyperGroup):
         if name in self.commands and self.commands[name] is None:
             from coterie.cli.talk import orderly
 
-            module, shown = ("tools", "") if name in GONE else VERBS[name]
-            verbs = importlib.import_module(f".{module}", __package__)
-            verb = getattr(verbs, "moved" if name in GONE else name)
+            module, shown = VERBS[name]
+            verb = getattr(importlib.import_module(f".{module}", __package__), name)
             alone = typer.Typer(rich_markup_mode="markdown", add_completion=False)
-            settings = HELP_OPTIONS | (ANYTHING if name in GONE else {})
-            alone.command(name, hidden=not shown, context_settings=settings)(orderly(verb))
+            alone.command(name, hidden=not shown, context_settings=HELP_OPTIONS)(orderly(verb))
             self.commands[name] = typer.main.get_command(alone)
         return self.commands.get(name)
 

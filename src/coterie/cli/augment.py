@@ -27,7 +27,6 @@ def augment(
     augmentations: int = option(
         2, "Number of augmentations per text: text1, text2, ...", "--augmentations -n"
     ),
-    wordings: int | None = option(None, "", hidden=True),
     rate: float | None = option(None, "Share of words to change. Default: 0.2; contextual 0.1."),
     model: str | None = option(
         None,
@@ -66,9 +65,6 @@ def augment(
     from coterie.runs.outputs import check_output, is_reworded
     from coterie.runs.sample import bundled
 
-    if wordings is not None:
-        say("note: --wordings goes with the next release; use --augmentations.")
-        augmentations = wordings
     if augmentations < 1:
         raise UsageError(f"--augmentations should be at least 1, got {augmentations}.")
     path = None

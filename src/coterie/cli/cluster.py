@@ -14,15 +14,7 @@ import typer
 
 from coterie._progress import say
 from coterie._ranks import is_first
-from coterie.cli.names import name_after
-from coterie.cli.options import (
-    SPELLED,
-    beside,
-    option,
-    parse_settings,
-    read_text,
-    without_cache,
-)
+from coterie.cli.options import beside, option, parse_settings, read_text
 from coterie.cli.talk import show_json, show_lines, show_table
 from coterie.errors import UsageError
 from coterie.options import PANELS, Options
@@ -34,20 +26,12 @@ if TYPE_CHECKING:
     from coterie.runs import Run
 
 BY_NAME = inspect.Parameter.KEYWORD_ONLY
-# Spellings that go with the next release, as do --NAME for what --set takes now.
-INSTEAD = {
-    "name_with": "coterie name RUN --with URL, after the run",
-    "name_model": "coterie name RUN --model NAME",
-    "show_request": "coterie name RUN --show-request",
-    "no_cache": "the environment variable COTERIE_CACHE=off",
-}
 
 
 def with_options(verb: Callable[..., None]) -> Callable[..., None]:
     """Give a verb the options of :class:`Options` on the command line, in the order of panels."""
     own = inspect.signature(verb, eval_str=True)
-    shown = [f for f in fields(Options) if f.metadata.get("panel") or f.name in SPELLED]
-    found = [_parameter(one) for one in shown]
+    found = [_parameter(one) for one in fields(Options) if one.metadata.get("panel")]
     found += [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
     panels = [None, *PANELS]
     found.sort(key=lambda p: panels.index(p.default.rich_help_panel))
@@ -70,7 +54,6 @@ def _parameter(one: Field[Any]) -> inspect.Parameter:
         " ".join(flags),
         metavar=None if is_switch else next((w for w in about["flags"] if w[0] != "-"), None),
         rich_help_panel=about["panel"],
-        hidden=about["panel"] is None,
     )
     kind = bool if is_switch else str
     return inspect.Parameter(one.name, BY_NAME, default=info, annotation=kind | None)
@@ -100,10 +83,6 @@ def cluster(
         metavar="KEY=VALUE",
         rich_help_panel="Method",
     ),
-    name_with: str | None = option(None, "", hidden=True),
-    name_model: str | None = option(None, "", hidden=True),
-    show_request: bool = option(False, "", "--show-request", hidden=True),
-    no_cache: bool = option(False, "", "--no-cache", callback=without_cache, hidden=True),
     **given: Any,
 ) -> None:
     """Cluster the texts of a file.
@@ -126,10 +105,6 @@ def cluster(
     from coterie.start import cluster as run_clustering
 
     given = {name: value for name, value in given.items() if value is not None}
-    old = {"name_with": name_with, "name_model": name_model, "no_cache": no_cache}
-    _say_new_spelling(
-        given | {n: v for n, v in (old | {"show_request": show_request}).items() if v}
-    )
     given = {name: read_text(name, value) for name, value in given.items()}
     for name, value in parse_settings(settings or [], given.get("method", "auto")).items():
         if given.setdefault(name, value) != value:
@@ -138,7 +113,6 @@ def cluster(
         if len(file) > 1:
             raise UsageError("several files: say where to write with --out FOLDER.")
         given["folder"] = beside(file[0], ".clusters")
-    name_clusters = name_after(name_with, name_model, show=show_request, as_json=as_json)
     quiet = quiet or not is_first()
     given.setdefault("verbose", 0 if quiet else 1)
     try:
@@ -151,18 +125,8 @@ def cluster(
         return
     if not run.fresh:
         say(f"{run.folder} holds this run already, finished.")
-    name_clusters(run.folder, quiet)
-    if run.fresh:
+    else:
         show_run(run, as_json=as_json)
-
-
-def _say_new_spelling(given: dict[str, Any]) -> None:
-    """Say how options that go with the next release are spelled now."""
-    for name, value in given.items():
-        if name in SPELLED or name in INSTEAD:
-            instead = INSTEAD.get(name) or f"--set {name}={shlex.quote(str(value))}"
-            old = f"--{name.replace('_', '-')}"
-            say(f"note: {old} goes with the next release; use {instead}.")
 
 
 LINES = 40  # of the tree in the terminal; the page has all of it

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -142,34 +141,3 @@ def ask_names(
         again += ["--model", asked.model] if asked.model else []
         say(f"\nStopped; the clusters are finished. For names:\n  {shlex.join(again)}")
         raise
-
-
-def name_after(
-    url: str | None, model: str | None, *, show: bool, as_json: bool
-) -> Callable[[Path, bool], None]:
-    """What ``coterie cluster`` was given about names, checked before the work; to call after it."""
-    from coterie._folders import held
-    from coterie.naming import Endpoint
-    from coterie.runs.names import NameOptions
-
-    if url is None and (model is not None or show):
-        raise UsageError("a model and its requests need a URL: coterie name RUN --with URL.")
-    if show and as_json:
-        raise UsageError("--show-request and --json both print JSON; take one of them.")
-    if url is None:
-        return lambda folder, quiet: None
-    endpoint, asked = Endpoint(url), NameOptions(model)
-
-    def name_clusters(folder: Path, quiet: bool) -> None:
-        if show:
-            show_requests(folder, endpoint, asked)
-            return
-        with held(folder):
-            problem = ask_names(folder, endpoint, asked, quiet=quiet)
-        if problem is not None:
-            say(
-                f"coterie: {problem} Clusters without an answer keep their own names; to go on: "
-                f"coterie name {folder} --with {url}"
-            )
-
-    return name_clusters

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from coterie._validation import RENAMED, check_choice, did_you_mean
+from coterie._validation import check_choice, did_you_mean
 from coterie.errors import UsageError
 from coterie.options import Options
 
@@ -94,7 +94,6 @@ def parse_settings(pairs: Sequence[str], method: str) -> dict[str, Any]:
         if key in TYPES:
             out[key] = read_text(key, value)
             continue
-        key = RENAMED.get(key, key)
         if key not in parameters:
             known = dict.fromkeys([*parameters, *sorted(SPELLED)])
             hint = did_you_mean(key, [*known, *TYPES]) or f" Known: {', '.join(known)}."

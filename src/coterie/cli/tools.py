@@ -12,7 +12,7 @@ from coterie._validation import check_choice
 from coterie.cli import options
 from coterie.cli.options import option
 from coterie.cli.talk import show_json, show_table
-from coterie.errors import CoterieError, UsageError, counted
+from coterie.errors import CoterieError, counted
 
 SPEED_TEXTS = 256  # of the bundled messages
 
@@ -132,11 +132,3 @@ def cache(
                 what = f"{kept.bytes / 1e6:,.1f} MB in {counted(kept.files, 'file')}"
                 most = f"of at most {kept.limit / 1e6:,.0f} MB"
                 typer.echo(f"{kept.path}: {what}, {'deleted' if action == 'clear' else most}")
-
-
-def moved(context: typer.Context) -> None:
-    """Say where a verb of earlier versions is now."""
-    raise UsageError(
-        f"coterie {context.info_name} is a command of the benchmarks now: pip install "
-        "./benchmarks in a checkout of coterie, then coterie-bench --help"
-    )

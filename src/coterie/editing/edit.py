@@ -35,7 +35,6 @@ from coterie.exports import refresh_exports
 from coterie.hierarchy import (
     Hierarchy,
     build_hierarchy,
-    build_themes,
     carry_names,
 )
 from coterie.masking import folded_words, mask
@@ -275,11 +274,6 @@ def _nest(
     levels = run.facts.get("handover", {}).get("levels")
     if levels:
         hierarchy, clusters = build_hierarchy(run.texts, labels, run.vectors, clusters, levels)
-    elif hierarchy is not None and hierarchy.themes and hierarchy.levels:  # of version 0.1
-        n_themes = len(hierarchy.levels[0])
-        hierarchy, clusters = build_themes(
-            run.texts, labels, run.vectors, clusters, n_themes, run.seed
-        )
     if hierarchy is None or run.hierarchy is None or hierarchy is run.hierarchy:
         return hierarchy, clusters
     pairs = same_groups(run.hierarchy, run.labels, hierarchy, labels)
@@ -376,7 +370,7 @@ def edited_limit(limit: OutlierLimit | None, steps: Sequence[Step]) -> OutlierLi
 def _wrongly_odd(model: TextClusterer, run: Clustering, draft: Draft, filled: Bools) -> Bools:
     """Rows that the limit would call outliers, and the table does not."""
     out = np.zeros(len(filled), dtype=bool)
-    if model.outlier_limit_ is None or model._neighbor_index is None:
+    if model.outlier_limit_ is None:
         return out
     scores = model._outlier_index().scores(run.vectors[filled])
     clusters = draft.labels if draft.tree is None else draft.finest
@@ -457,8 +451,8 @@ def _tell_dropped(old: Hierarchy, pairs: Sequence[Mapping[int, int]], draft: Dra
         kept = set(pairs[number].values()) if number < len(pairs) else set()
         for group in level:
             if group.id not in kept and (group.description or group.quotes):
-                kind = "theme" if old.themes else f"cluster of level {number + 1}"
-                draft.notes.append(f"the description of the {kind} {group.name} is dropped")
+                level_name = f"cluster of level {number + 1}"
+                draft.notes.append(f"the description of the {level_name} {group.name} is dropped")
 
 
 def _still_given(

@@ -277,8 +277,8 @@ class Auto(WeightedClusterer):
 
     def remarks(self) -> list[str]:
         choice = self.choice_
-        if "runs" not in choice:  # plain k-means, or a model of an earlier version
-            return ["k-means on the vectors."] if not choice else []
+        if not choice:
+            return ["k-means on the vectors."]
         smoothing = ""
         if choice["neighbors"]:
             k, rounds = choice["neighbors"], choice["rounds"]

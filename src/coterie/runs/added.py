@@ -31,7 +31,6 @@ from coterie.description import Cluster, describe_nodes, names_by_number, text_o
 from coterie.drift import Drift, find_drift
 from coterie.editing.apply import Draft
 from coterie.hierarchy import Hierarchy
-from coterie.masking import masked_sentence
 from coterie.novelty import THEME_TEXTS, Placement, n_components, place_new
 from coterie.outliers import choose_rows
 from coterie.report.folder import make_map
@@ -384,21 +383,20 @@ class AddedRows:
         """Later texts are compared with the new ones, too; some new rows may be outliers."""
         self.scores = np.full(len(self.corpus), np.nan)
         outliers = np.zeros(len(self.corpus), dtype=bool)
-        if (index := self.model._neighbor_index) is not None:
-            total = max(len(set(self.run.texts)), len(index.vectors))
-            vectors = self.vectors[self.n_old + fresh]
-            self.model._neighbor_index = index.extended(vectors, total, self.run.seed)
-            filled = self.labels >= 0
-            if filled.any():
-                new = self.vectors[self.n_old :]
-                self.scores[filled] = self.model._neighbor_index.scores(new[filled])
-            if self.run.marks and self.model.outlier_limit_ is not None:
-                rows = self.model.corrected_rows_
-                outliers = self.model.outlier_limit_.marks(self.scores, self.finest)
-                outliers[[row - self.n_old for row in rows if row >= self.n_old]] = False
-                for new in self.new:  # a cluster has rows
-                    if outliers[self.finest == new].all():
-                        outliers[self.finest == new] = False
+        index = self.model._outlier_index()
+        total = max(len(set(self.run.texts)), len(index.vectors))
+        vectors = self.vectors[self.n_old + fresh]
+        index = self.model._neighbor_index = index.extended(vectors, total, self.run.seed)
+        filled = self.labels >= 0
+        if filled.any():
+            self.scores[filled] = index.scores(self.vectors[self.n_old :][filled])
+        if self.run.marks and self.model.outlier_limit_ is not None:
+            rows = self.model.corrected_rows_
+            outliers = self.model.outlier_limit_.marks(self.scores, self.finest)
+            outliers[[row - self.n_old for row in rows if row >= self.n_old]] = False
+            for new in self.new:  # a cluster has rows
+                if outliers[self.finest == new].all():
+                    outliers[self.finest == new] = False
         self.outliers = np.concatenate([self.draft.outliers, outliers])  # of all rows
         self.all_labels = np.where(self.outliers, -1, self.nearest)
 
@@ -535,6 +533,4 @@ def _masked_data(data: Mapping[str, Any], new: Mapping[str, int]) -> dict[str, A
     """What was masked in old and new rows."""
     known = data.get("masked", {"found": {}, "by_list": True})
     found = dict(sorted((Counter(known["found"]) + Counter(new)).items()))
-    said = masked_sentence(known["found"])  # a note of version 0.1
-    notes = [note for note in data["notes"] if note != said]
-    return {"masked": {**known, "found": found}, "notes": notes}
+    return {"masked": {**known, "found": found}}

@@ -105,7 +105,7 @@ class RunFolder:
         found = {place: read_started(place) for place in (inside(self.path, NEXT), self.path)}
         reasons: list[CoterieError] = []
         for self.work, earlier in found.items():
-            if earlier is None or "clearing" in earlier:  # half deleted by version 0.1
+            if earlier is None:
                 continue
             try:
                 self._check_same(earlier)

@@ -86,11 +86,6 @@ class DriftSample:
     """
 
     def __init__(self, run: RunFiles, model: TextClusterer) -> None:
-        if model._neighbor_index is None:
-            raise UsageError(
-                f"{run.folder}: its model was saved by a version that kept no texts to compare "
-                "with; cluster again."
-            )
         run.check()
         self.run, self.model = run, model
         self.seen = 0

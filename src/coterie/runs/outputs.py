@@ -139,7 +139,7 @@ def is_reworded(path: Path) -> bool:
 def is_comparison(path: Path) -> bool:
     """Whether a page is one that ``coterie compare`` writes."""
     head = path.read_bytes()[: 1 << 20]
-    return b'name="generator" content="coterie' in head or b" compared</title>" in head
+    return b'name="generator" content="coterie' in head
 
 
 def _columns(path: Path) -> set[str]:
