@@ -1,16 +1,15 @@
 # Everything starts from a bare machine with Python 3.11 or newer and make.
 PYTHON ?= python3
-# Where the lists in locks/ fit, what is installed is checked by digest (tools/install.py);
-# elsewhere, or with LOCK=no, versions are taken from here. Empty: the newest.
+# Versions of what is installed. Empty: the newest.
 CONSTRAINTS ?= constraints.txt
 # What PyPI does not have (a browser, WordNet's files, Apertium) is installed by apt-get where that
 # is allowed; SYSTEM=no only prints the line (tools/system.py).
-export CONSTRAINTS LOCK SYSTEM
+export SYSTEM
 # Images set this for builds; without compiled files each of many processes would compile all again.
 unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python tools/install.py
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
 # Tests that need the public benchmark files run when COTERIE_DATA names their folder; a folder
 # called "shared" beside the checkout is taken if there is one.
 COTERIE_DATA ?= $(wildcard $(abspath ../shared))
@@ -19,7 +18,7 @@ export COTERIE_DATA
 TESTS ?=
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal --quiet
 
-.PHONY: tables help run test test-all types tests bare check format docs torture release minilm lock clean
+.PHONY: tables help run test test-all types tests bare check format docs torture release minilm clean
 
 help: ## Show what there is.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -62,11 +61,9 @@ tables: $(VENV)/.test ## Make the pages of results anew.
 torture: $(VENV)/.test ## Faults of all kinds, for an hour: kills, full disks, malicious models.
 	$(BIN)/python -m pytest --slow --quiet tests/torture tests/base/test_hostile_models.py
 
-release: $(VENV)/.test ## The package, and what it is made of, in dist.
+release: $(VENV)/.test ## The package, in dist.
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
-	$(BIN)/python tools/supply_chain.py sbom > dist/coterie.cdx.json
-	$(BIN)/python tools/supply_chain.py licences > locks/licences.md
 
 minilm: $(VENV)/.test ## The package with the weights of the default encoder, in out/minilm.
 	cd packages/coterie-minilm && ../../$(BIN)/python -m hatchling build -t wheel -d ../../out/minilm
@@ -74,20 +71,19 @@ minilm: $(VENV)/.test ## The package with the weights of the default encoder, in
 clean: ## Remove the environment and all outputs.
 	rm -rf $(VENV) out dist .pytest_cache .mypy_cache .ruff_cache
 
-lock: export LOCK := no
-lock: $(VENV)/.test ## Write the lists of digests in locks/ anew, from what is installed.
-	$(BIN)/python tools/supply_chain.py lock
-
-$(VENV)/.run: pyproject.toml benchmarks/pyproject.toml $(CONSTRAINTS) $(wildcard locks/*.txt)
+# torch first and alone, so that the constraint decides which build it is.
+$(VENV)/.run: pyproject.toml benchmarks/pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) tools/system.py run
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) run
+	$(INSTALL) torch
+	$(INSTALL) hatchling editables
+	$(INSTALL) --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run
-	$(INSTALL) test
+	$(INSTALL) --no-build-isolation --editable ".[test]" --editable ./benchmarks
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.run
-	$(INSTALL) docs
+	$(INSTALL) --no-build-isolation --editable ".[docs]"
 	@touch $@

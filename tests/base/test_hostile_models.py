@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,8 +22,6 @@ import coterie
 from coterie import TwoStep
 from coterie._trust import list_files
 from coterie.base.edited import edited
-from coterie.base.storage import _check_fit
-from coterie.blocks.assign import CenterAssigner, MappedAssigner
 from coterie.errors import DataError
 from coterie.outliers import OutlierLimit
 from said import raises
@@ -115,11 +112,6 @@ def name_a_module(folder: Path, place: int, **named: str) -> None:
     (folder / "encoder" / "modules.json").write_text(json.dumps(modules))
 
 
-def read_pickles(folder: Path) -> None:
-    put_bomb(folder / "encoder" / "evil.txt")
-    name_a_module(folder, 0, type="joblib.numpy_pickle", path="evil.txt")
-
-
 def index_weights(folder: Path, name: str, plant: Callable[[Path], object]) -> None:
     """Let an index say that the weights are in another file."""
     encoder = folder / "encoder"
@@ -165,24 +157,15 @@ def shuffle(folder: Path) -> None:
 
 
 OUTSIDE = partial(index_weights, name="../../outside.safetensors", plant=lambda file: None)
-PICKLE = partial(index_weights, name="w.txt", plant=put_bomb)
 HARMS: dict[str, tuple[str, str, Callable[[Path], object]]] = {
     # what is done: the digests that the model has then, what is said, the harm
     "a pickle": ("again", "does not belong in", pickle_weights),
-    "a module that reads pickles": ("again", "which coterie does", read_pickles),
     "a module outside": (
         "again", "which is outside", lambda f: name_a_module(f, 1, path="../../elsewhere"),
-    ),
-    "an activation": (
-        "again", "which torch does",
-        lambda f: change(f / "encoder/1_Pooling/config.json", activation_function="os.abort"),
     ),
     "code": (
         "again", "does not belong in",
         lambda f: (f / "encoder" / "x.py").write_text("raise SystemExit"),
-    ),
-    "a sparse file": (  # of nothing
-        "as before", "bytes, more than", lambda f: os.truncate(f / "config.json", 10 << 30)
     ),
     "nested JSON": (
         "as before", "is not JSON",
@@ -191,29 +174,16 @@ HARMS: dict[str, tuple[str, str, Callable[[Path], object]]] = {
     "another width": ("again", "cannot be read as a saved", widen),
     "many files": ("as before", "has too many files", make_many),
     "an index to the outside": ("again", "does not belong in", OUTSIDE),
-    "an index to the outside, listed": ("fitting", "does not belong in", OUTSIDE),
-    "an index to a pickle": ("again", "does not belong in", PICKLE),
-    "an index to a pickle, listed": ("fitting", "does not belong in", PICKLE),
-    "a file that is not listed": (
-        "as before", "is not in the model's",
-        lambda f: (f / "encoder" / "adapter_config.json").write_text("{}"),
-    ),
     "a list that leads out": (
         "as before", "which is outside", lambda f: list_more(f, "../outside.json")
     ),
-    "a list with a root": ("as before", "which is outside", lambda f: list_more(f, "/etc/hosts")),
     "a tokenizer's file elsewhere": (
         "fitting", "which is outside",
         lambda f: change(f / "encoder/tokenizer_config.json", vocab_file=str(f.parent / "pipe")),
     ),
-    "an encoder without a digest": ("as before", "without a digest", point_elsewhere),
     "a download": (
         "again", "'hub:evil/model', which is not loaded",
         lambda f: point_elsewhere(f, "hub:evil/model"),
-    ),
-    "a download of a static encoder": (
-        "again", "'static:hub:evil/model', which is not loaded",
-        lambda f: point_elsewhere(f, "static:hub:evil/model"),
     ),
     "weights in another order": ("as before", "", shuffle),
 }  # fmt: skip
@@ -265,10 +235,6 @@ def header(file: Path, content: dict, data: bytes = b"", length: int | None = No
     ("content", "length"),
     [
         ({"centers": {"dtype": "F32", "shape": [10**9, 384], "data_offsets": [0, 10**12]}}, None),
-        ({"centers": {"dtype": "F32", "shape": [2**62, 2**62], "data_offsets": [0, 8]}}, None),
-        ({"centers": {"dtype": "F32", "shape": [3, 2], "data_offsets": [8, 0]}}, None),
-        ({"centers": {"dtype": "F32", "shape": [-3, -2], "data_offsets": [0, 24]}}, None),
-        ({"centers": {"dtype": "OBJECT", "shape": [1], "data_offsets": [0, 8]}}, None),
         ({}, 10 << 30),
         ({}, 2**63),
     ],
@@ -280,44 +246,14 @@ def test_claims_of_a_header_are_compared_with_the_file(copied: Path, content, le
 
 
 @pytest.mark.parametrize(
-    ("mapped", "centers", "fits"),
-    [((4, 9), (3, 4), True), ((4, 8), (3, 4), False), ((4, 9), (3, 9), False), ((4, 9), (2, 4), 0)],
-)
-def test_a_map_before_the_centers_has_to_fit_both(mapped, centers, fits) -> None:
-    inner = CenterAssigner(np.zeros(centers, np.float32))
-    assigner = MappedAssigner(inner, np.zeros(mapped, np.float32), np.zeros(mapped[0], np.float32))
-    model = SimpleNamespace(
-        assigner_=assigner, n_clusters_=3, corrections_={}, encoder_=SimpleNamespace(dim=9)
-    )
-    if fits:
-        _check_fit(model)
-    else:
-        with pytest.raises((ValueError, RuntimeError, IndexError)):
-            _check_fit(model)
-
-
-@pytest.mark.parametrize(
     ("path", "value"),
     [
-        *((["n_clusters"], number) for number in (7, 10**9, 10**12, -1, "3")),
-        *((["corrections"], {"0" * 64: cluster}) for cluster in (99, -1)),
-        (["corrections"], 5),
-        (["rule"], []),
+        *((["n_clusters"], number) for number in (7, 10**12, "3")),
+        (["corrections"], {"0" * 64: 99}),
         (["rule"], {"kind": "nonsense"}),
         (["parameters"], None),
-        (["guard"], {"fired": 1}),
-        (["encoder"], {}),
-        (["outliers"], {"a": 1}),
-        (["format"], "1"),
         (["method"], 3),
-        *((["rule", "place"], [0, 1, 2, 3, *more]) for more in ([], [3], [-5], [30_000_000])),
-        (["rule", "steps"], [{"merge": [0, 77], "into": 0}]),
-        (["rule", "inner", "scale"], 0),
-        (["rule", "extra"], [500_000_000]),
-        (["outliers", "typical"], 0),
-        (["outliers", "n_neighbors"], -3),
-        (["outliers", "limit", "limit"], "x"),
-        *((["encoder", "kind"], kind) for kind in ("quux", "sentence", "bow", "")),
+        (["encoder", "kind"], "quux"),
     ],
 )
 def test_numbers_and_kinds_that_do_not_fit_are_refused(edited_model: Path, path, value) -> None:
@@ -345,17 +281,9 @@ def first(value: float) -> Callable[[np.ndarray], np.ndarray]:
     [
         *(
             ("model.safetensors", "centers", spoil)
-            for spoil in (
-                first(np.nan),
-                lambda x: x.astype(np.float16),
-                lambda x: x[:0],
-                lambda x: x[:-1],
-                lambda x: x[:, :-1],
-                lambda x: x[0],
-            )
+            for spoil in (first(np.nan), lambda x: x[:-1], lambda x: x[:, :-1])
         ),
-        *(("encoder/encoder.safetensors", "idf", first(value)) for value in (np.nan, np.inf)),
-        *(("outliers.safetensors", "vectors", first(value)) for value in (np.nan, np.inf)),
+        ("encoder/encoder.safetensors", "idf", first(np.inf)),
     ],
 )
 def test_arrays_that_cannot_be_are_refused(edited_model: Path, file, name, spoil) -> None:
@@ -364,10 +292,3 @@ def test_arrays_that_cannot_be_are_refused(edited_model: Path, file, name, spoil
     save_file({**arrays, key: np.ascontiguousarray(spoil(arrays[key]))}, edited_model / file)
     list_again(edited_model)
     refused(edited_model)
-
-
-def test_a_checkpoint_path_in_a_model_is_ignored(copied: Path) -> None:
-    config = json.loads((copied / "config.json").read_text())
-    config["parameters"]["checkpoint"] = "/tmp/elsewhere"
-    (copied / "config.json").write_text(json.dumps(config))
-    assert coterie.load(copied).checkpoint is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -42,60 +41,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(disk)], check=False)
 
 
-@pytest.mark.slow
-def test_a_full_disk_is_said_and_the_run_can_be_continued(
-    killer, small_disk: Path, tmp_path: Path, table: str, fingerprints, request
-) -> None:
-    whole = tmp_path / "whole"
-    whole.mkdir()
-    (whole / "t.csv").write_text(table)
-    assert killer.run(whole, *COMMAND) == 0, killer.said()
-    expected = fingerprints(whole)
-    used = sum(path.stat().st_size for path in (whole / "run").rglob("*") if path.is_file())
-    sizes = np.linspace(0, used * 0.8, 12 if request.config.getoption("--slow") else 2)
-    failures = 0
-    for free in sizes.astype(int):
-        shutil.rmtree(small_disk / "run", ignore_errors=True)
-        (small_disk / "t.csv").write_text(table)
-        place = os.statvfs(small_disk)
-        with (small_disk / "ballast").open("wb") as file:
-            file.write(bytes(max(0, place.f_bavail * place.f_frsize - int(free))))
-        code = killer.run(small_disk, *COMMAND)
-        assert code in (0, 1) and "Traceback" not in killer.said(), killer.said()
-        if code:
-            failures += 1
-            assert "disk is full" in killer.said(), killer.said()
-            manifest = small_disk / "run" / "manifest.json"
-            assert not manifest.exists() or json.loads(manifest.read_text())["status"] != "done"
-        (small_disk / "ballast").unlink()
-        assert killer.run(small_disk, *COMMAND, "--resume") == 0, killer.said()
-        assert fingerprints(small_disk) == expected
-    request.getfixturevalue("tried")["disks that were full"] += failures
-    assert failures >= 2
-
-
 def test_a_read_only_disk_is_said(killer, small_disk: Path, table: str) -> None:
     (small_disk / "t.csv").write_text(table)
     assert mount("-o", "remount,ro", str(small_disk))
     assert killer.run(small_disk, *COMMAND) == 1
     assert "not allowed to write there" in killer.said() and "Traceback" not in killer.said()
-
-
-@pytest.mark.slow
-def test_a_run_whose_folder_vanishes_is_not_done(
-    killer, fast_disk: Path, table: str, request
-) -> None:
-    (fast_disk / "t.csv").write_text(table)
-    assert killer.run(fast_disk, *COMMAND) == 0
-    count = len(killer.moments())
-    moments = range(12, count - 6, 3 if request.config.getoption("--slow") else 40)
-    for number in moments:
-        shutil.rmtree(fast_disk / "run", ignore_errors=True)
-        code = killer.run(fast_disk, *COMMAND, vanish_at=number)
-        assert "Traceback" not in killer.said(), killer.said()
-        if code == 0:  # it vanished before anything but the manifest was there
-            names = {path.name for path in (fast_disk / "run").iterdir()}
-            assert {"assignments.csv", "clusters.json", "model", "report.html"} <= names
 
 
 def test_what_does_not_fit_into_memory_is_refused_before_it_begins(topics, monkeypatch) -> None:
