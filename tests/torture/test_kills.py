@@ -200,7 +200,7 @@ def test_an_edit_killed_between_two_renames_is_mended_by_any_verb(place: Place) 
     place.must(*EDIT)
     new, moments = place.results(), place.killer.moments()
     moved = moments.index("os.rename run")
-    verbs = [["report", "run"], ["check", "run"], ["name", "run", "--own-names"]]
+    verbs = [["report", "run"], ["check", "run"]]
     for verb in (*OPENERS, *verbs, [*EDIT, "--dry-run"]):
         place.again()
         assert place.run(*EDIT, kill_at=moved + 1) == -9

@@ -226,12 +226,7 @@ def take_edits(run: Clustering, draft: Draft) -> Clustering:
     before = run.facts.get("editing", {})
     editing = {**before, "edits": before.get("edits", 0) + len(draft.done), **draft.facts}
     made = _moved(run, draft) if draft.moved else renamed(run, draft.names)
-    facts = {**made.facts, "editing": editing}
-    if "names" in facts:  # of a namer; those that edits have changed are not its own
-        same = {str(i) for i, name in made.all_names.items() if run.all_names.get(i) == name}
-        given = {i: pair for i, pair in facts["names"]["clusters"].items() if i in same}
-        facts["names"] = {**facts["names"], "clusters": given}
-    return replace(made, facts=facts)
+    return replace(made, facts={**made.facts, "editing": editing})
 
 
 def _moved(run: Clustering, draft: Draft) -> Clustering:
@@ -240,7 +235,7 @@ def _moved(run: Clustering, draft: Draft) -> Clustering:
     facts, tree = dict(run.facts), None
     levels: Hierarchy | TreeRows | None
     if draft.tree is None:
-        hierarchy, clusters = _nest(run, draft, _describe(run, draft, p), facts)
+        hierarchy, clusters = _nest(run, draft, _describe(run, draft, p))
         levels = hierarchy
     else:
         tree, clusters = _describe_tree(run, draft, draft.tree, p)
@@ -264,12 +259,9 @@ def _moved(run: Clustering, draft: Draft) -> Clustering:
 
 
 def _nest(
-    run: Clustering, draft: Draft, clusters: list[Cluster], facts: dict[str, Any]
+    run: Clustering, draft: Draft, clusters: list[Cluster]
 ) -> tuple[Hierarchy | None, list[Cluster]]:
-    """Coarser levels of a run without a merge tree, and the clusters with their parents.
-
-    Changes the facts about names that were given to the levels.
-    """
+    """Coarser levels of a run without a merge tree, and the clusters with their parents."""
     labels, hierarchy = draft.marked, run.hierarchy
     levels = run.facts.get("handover", {}).get("levels")
     if levels:
@@ -278,9 +270,6 @@ def _nest(
         return hierarchy, clusters
     pairs = same_groups(run.hierarchy, run.labels, hierarchy, labels)
     _tell_dropped(run.hierarchy, pairs, draft)
-    if "levels" in facts.get("names", {}):
-        given = _still_given(facts["names"]["levels"], pairs)
-        facts["names"] = {**facts["names"], "levels": given}
     return carry_names(run.hierarchy, hierarchy, pairs, clusters)
 
 
@@ -453,16 +442,6 @@ def _tell_dropped(old: Hierarchy, pairs: Sequence[Mapping[int, int]], draft: Dra
             if group.id not in kept and (group.description or group.quotes):
                 level_name = f"cluster of level {number + 1}"
                 draft.notes.append(f"the description of the {level_name} {group.name} is dropped")
-
-
-def _still_given(
-    given: Sequence[Mapping[str, Any]], pairs: Sequence[Mapping[int, int]]
-) -> list[dict[str, Any]]:
-    """What a namer gave to the groups of each level, by their new numbers."""
-    return [
-        {str(new): names[str(old)] for new, old in same.items() if str(old) in names}
-        for names, same in zip(given, pairs, strict=False)
-    ]
 
 
 def remap(run: Clustering, draft: Draft) -> dict[str, Any] | None:

@@ -2,15 +2,13 @@
 
 from coterie._http import EndpointError
 from coterie.naming.endpoint import Endpoint
-from coterie.naming.namer import Budget, Naming, Request, make_requests, make_unique, name_clusters
+from coterie.naming.namer import NameOptions, ask_names, make_requests, name_clusters
 
 __all__ = [
-    "Budget",
     "Endpoint",
     "EndpointError",
-    "Naming",
-    "Request",
+    "NameOptions",
+    "ask_names",
     "make_requests",
-    "make_unique",
     "name_clusters",
 ]

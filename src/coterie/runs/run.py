@@ -312,7 +312,7 @@ class Run(Plots):
         return number
 
     @checked
-    def name(  # noqa: PLR0913 - options of one command
+    def name(
         self,
         url: str,
         *,
@@ -320,12 +320,11 @@ class Run(Plots):
         examples: int = 6,
         prompt: str | None = None,
         language: str | None = None,
-        max_tokens: int | None = None,
-        max_cost: float | None = None,
-        price: tuple[float, float] = (0.0, 0.0),
         timeout: float = 120.0,
     ) -> None:
         """Ask a chat endpoint, such as ``http://localhost:11434/v1``, for names on every level.
+
+        :meth:`undo` takes the names back.
 
         Parameters
         ----------
@@ -338,23 +337,16 @@ class Run(Plots):
             The task in your own words; the form of the answer is added.
         language : str, optional
             Of names and descriptions, such as "German". Default: that of the texts.
-        max_tokens : int, optional
-            Stop before more tokens are used.
-        max_cost : float, optional
-            Stop before more is spent; needs ``price``.
-        price : tuple of float, optional
-            Of a million tokens, those sent and those answered.
         timeout : float, default=120.0
             Seconds per answer.
         """
-        from coterie.naming import Budget, Endpoint, EndpointError
-        from coterie.runs.names import NameOptions, name_run
+        from coterie.naming import Endpoint, EndpointError, NameOptions
+        from coterie.runs.names import name_run
 
-        budget = Budget(max_tokens, max_cost, price)
         with held(self.folder):
             endpoint = Endpoint(url, timeout=timeout)
             asked = NameOptions(model, examples, prompt, language)
-            problem = name_run(self.folder, endpoint, asked, budget=budget)
+            problem = name_run(self.folder, endpoint, asked)
         self._forget()
         if problem is not None:
             raise EndpointError(f"{problem} The other clusters keep their names; to go on, repeat.")
