@@ -597,5 +597,3 @@ def test_a_timeout_holds_whatever_the_server_does(raw_server, speak) -> None:
     assert time.monotonic() - begun < 2
     time.sleep(0.5)
     assert threading.active_count() <= threads + 2  # those of the server; ours has ended
-
-
