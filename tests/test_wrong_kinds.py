@@ -41,7 +41,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "nest": nest,
     "describe_levels": describe_levels,
     "TwoStep.load": coterie.TwoStep.load,
-    **{name: getattr(runs, name) for name in ("update", "stability", "timeline")},
+    **{name: getattr(runs, name) for name in ("update", "stability")},
     **{
         name: getattr(coterie, name)
         for name in coterie.__all__

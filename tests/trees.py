@@ -6,8 +6,8 @@ import numpy as np
 
 import coterie
 from coterie.base.edited import edited
-from coterie.checking import check_integrity
-from coterie.clustering import Clustering, read
+from coterie.clustering import Clustering
+from whole_runs import read_whole
 
 THINGS = {
     "money": ["invoice", "refund", "payment", "voucher"],
@@ -30,14 +30,11 @@ def nested_texts(each: int = 8) -> list[str]:
 
 def whole(folder: Path) -> Clustering:
     """The run, after everything in it was compared with everything else."""
-    run = read(folder)
-    assert not check_integrity(folder).findings
+    run = read_whole(folder)
     tree, filled = run.tree, run.nearest >= 0
     known = edited(run.model.assigner_, run.model.n_clusters_).clusters
     assert tree.shown() == sorted(run.names) == known
     assert tree.at == len(run.clusters) == run.model.n_clusters_
-    marked, told = run.outliers, run.model.predict(run.texts)
-    assert np.array_equal(told[~marked], run.nearest[~marked])
     assert [tree.cut()[i] for i in run.finest[filled].tolist()] == run.nearest[filled].tolist()
     for number, node in tree.nodes.items():
         assert 0 < node.size == (run.rows_in(number) & ~run.outliers).sum()

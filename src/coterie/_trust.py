@@ -28,7 +28,6 @@ MEMORY = 40 << 20  # bytes that a JSON file may take in memory, whatever its siz
 GROWTH = 4  # times its size that a larger one may take
 NESTED = 40  # levels of lists and mappings
 ENTRIES = 2_000  # files and folders in a model
-RUN_ENTRIES = 100_000  # the same in a run, which keeps what edits replaced
 DEPTH = 8
 LARGEST = 1e300  # a finite number
 SUFFIXES = {".json", ".safetensors", ".txt", ".model", ".md", ".jinja", ".jsonl", ".html", ".csv"}
@@ -81,9 +80,7 @@ def check_file(path: Path, limit: int | None = None) -> os.stat_result:
     return found
 
 
-def check_folder(
-    folder: Path, entries: int = ENTRIES, depth: int = DEPTH, *, links: bool = False
-) -> list[str]:
+def check_folder(folder: Path) -> list[str]:
     """Reject a folder with links, pipes, devices or far too many files; returns names of files."""
     pending, names = [(folder, 0)], []
     seen = 0
@@ -92,19 +89,14 @@ def check_folder(
         with os.scandir(place) as found:
             for entry in found:
                 seen += 1
-                if seen > entries or deep >= depth:
+                if seen > ENTRIES or deep >= DEPTH:
                     raise DataError(f"{folder} has too many files for a model, so it is not read.")
                 if entry.is_dir(follow_symlinks=False):
                     pending.append((Path(entry.path), deep + 1))
-                elif not (links and entry.is_symlink()):
+                else:
                     check_file(Path(entry.path))
                     names.append(Path(entry.path).relative_to(folder).as_posix())
     return names
-
-
-def check_run_folder(folder: Path) -> None:
-    """Reject a run that holds a pipe or a device anywhere; links may be the user's own."""
-    check_folder(folder, RUN_ENTRIES, 3 * DEPTH, links=True)
 
 
 def check_model_files(folder: Path, listed: Mapping[str, Mapping[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""What commands have measured of the clusters of a run: how stable they are, how they change."""
+"""How stable the clusters of a run are, as ``coterie stability`` has measured it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from coterie._trust import LARGE, check_shape, inside, read_json
 from coterie._types import Ints
 from coterie.run_files import shape_of
 
-STABILITY_FILE, TIMELINE_FILE = "stability.json", "timeline.json"
+STABILITY_FILE = "stability.json"
 
 
 @dataclass(frozen=True)
@@ -93,97 +92,18 @@ class Stability:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class Step:
-    """A cluster in a period.
-
-    Attributes
-    ----------
-    cluster : int
-    name : str
-    period : str
-        Such as "2026-03" or "2026-W09".
-    texts : int
-    share : float
-        Of all texts of the period that have a cluster.
-    entered, left : list of str
-        Words that are much more frequent than in the period before, and much less.
-    shift : float or None
-        How far the centre has moved since then, from 0 to 2; None where there are too few texts.
-    """
-
-    cluster: int
-    name: str
-    period: str
-    texts: int
-    share: float
-    entered: list[str]
-    left: list[str]
-    shift: float | None
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """The clusters of a run over time.
-
-    Attributes
-    ----------
-    column : str
-        Column of the dates.
-    unit : str
-        One of "day", "week", "month", "quarter", "year".
-    periods : list of str
-        From the first to the last.
-    undated : int
-        Rows without a date that can be read.
-    steps : list of Step
-        Cluster by cluster, in the order of time.
-    """
-
-    column: str
-    unit: str
-    periods: list[str]
-    undated: int
-    steps: list[Step]
-
-    @property
-    def table(self) -> pa.Table:
-        """One row for each cluster and period."""
-        rows = [asdict(step) for step in self.steps]
-        for row in rows:
-            row |= {key: ", ".join(row[key]) for key in ("entered", "left")}
-        kinds = [
-            ("cluster", pa.int64()),
-            ("name", pa.string()),
-            ("period", pa.string()),
-            ("texts", pa.int64()),
-            ("share", pa.float64()),
-            ("entered", pa.string()),
-            ("left", pa.string()),
-            ("shift", pa.float64()),
-        ]
-        return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return asdict(self)
-
-
-def to_file(found: Stability | Timeline, labels: Ints) -> dict[str, Any]:
+def to_file(found: Stability, labels: Ints) -> dict[str, Any]:
     """What a file holds: the result, and a digest of the clusters that it is about."""
     return {"labels": _digest(labels), **found.to_dict()}
 
 
-def read_measured(folder: Path, name: str, labels: Ints) -> dict[str, Any] | None:
-    """What a command has measured of the clusters; None if it has not, or of other clusters.
-
-    ``name`` is that of the file: ``stability.json`` or ``timeline.json``.
-    """
-    path = inside(folder, name)
+def read_stability(folder: Path, labels: Ints) -> dict[str, Any] | None:
+    """How stable the clusters are; None if that was not measured, or of other clusters."""
+    path = inside(folder, STABILITY_FILE)
     if not path.exists():
         return None
-    shape = shape_of(Stability if name == STABILITY_FILE else Timeline)
-    saved = check_shape(read_json(path, LARGE), {"labels": str, **shape}, str(path))
+    shape = {"labels": str, **shape_of(Stability)}
+    saved = check_shape(read_json(path, LARGE), shape, str(path))
     return dict(saved) if saved["labels"] == _digest(labels) else None
 
 

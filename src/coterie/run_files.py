@@ -68,8 +68,8 @@ TABLE = (
     r"assignments(-no-texts|-spreadsheet)?\.(csv|tsv|jsonl|parquet|xlsx)|assignments/.+\.parquet"
 )
 RESULT = re.compile(
-    rf"{TABLE}|rows\.csv|timeline\.csv|clusters(-no-texts)?\.xlsx"
-    r"|(clusters|levels|map|stability|timeline)\.json"
+    rf"{TABLE}|rows\.csv|clusters(-no-texts)?\.xlsx"
+    r"|(clusters|levels|map|stability)\.json"
     r"|(report(-no-texts)?|changes)\.html"
     r"|history\.jsonl|model/.+"
 )
@@ -123,7 +123,7 @@ MANIFEST_SHAPE: dict[str, Any] = {
         "masked?": {"found": {str: Count}, "by_list": bool},
     },
     "summary": [str],
-    "figures?": {
+    "figures": {
         "confidence": Real,
         "close_calls": Real,
         "unsure?": {int: Count},

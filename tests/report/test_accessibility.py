@@ -38,7 +38,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run = coterie.cluster(rows, encoder="tfidf", max_outliers="5%", folder=place / "run", seed=0)
     before = coterie.cluster(texts, 3, method="kmeans", encoder="tfidf", folder=place / "old")
     run.update([{**row, "text": f"{row['text']} again"} for row in rows[:20]])
-    run.timeline()
     write_comparison(place / "compared.html", coterie.compare(before.folder, run.folder))
     (place / "live.html").write_bytes(read_snapshot("run", run.folder).page)
     return {

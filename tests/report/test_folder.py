@@ -47,7 +47,8 @@ def run(tmp_path: Path) -> tuple[Path, dict[str, Any], list[Cluster]]:
     manifest = {
         "method": "kmeans", "parameters": {"n_clusters": 2, "normalize": None},
         "data": {"rows": 7, "text_column": "body", "sha256": "abc", "notes": ["A note."]},
-        "summary": ["One."], "guard": None, "seconds": {"fit": 1.0}, "versions": {},
+        "summary": ["One."], "figures": {"confidence": 0.5, "close_calls": 0.1},
+        "guard": None, "seconds": {"fit": 1.0}, "versions": {},
         "hardware": {}, "finished": "today",
     }  # fmt: skip
     clusters = [Cluster(0, "Refund", 3, 0.5, [("refund", 1.0)], ["refund one"]),

@@ -1,4 +1,4 @@
-"""Verbs that look at clusterings: compare, stability, timeline and evaluate."""
+"""Verbs that look at clusterings: compare, stability and evaluate."""
 
 from __future__ import annotations
 
@@ -200,46 +200,6 @@ def stability(
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
-
-
-def timeline(
-    run: Path = options.RUN,
-    date_column: str | None = option(None, "Column with the dates. Default: detected."),
-    no_cache: bool = options.NO_CACHE,
-    as_json: bool = options.AS_JSON,
-) -> None:
-    """Follow the clusters of a run over a column of dates.
-
-    Prints the words that enter and leave each cluster from period to period (day, week, month,
-    quarter or year). Writes timeline.csv, with a row for each cluster and period, timeline.json,
-    and a part of report.html.
-
-    Examples:
-
-        coterie timeline tickets.clusters
-        coterie timeline tickets.clusters --date-column created
-    """
-    from coterie.report.points import shorten, visible
-    from coterie.runs import timeline as follow
-
-    found = follow(run, date_column=date_column)
-    if as_json:
-        show_json(found.to_dict())
-        return
-    rows = []
-    for step in found.steps:
-        if step.entered or step.left:
-            words = [visible(", ".join(words)) for words in (step.entered, step.left)]
-            row = [str(step.cluster), visible(shorten(step.name, 30)), step.period]
-            rows.append([*row, f"{step.texts:,}", *words, _number(step.shift)])
-    if rows:
-        header = ["#", "name", found.unit, "texts", "enter", "leave", "shift"]
-        show_table("", header, rows, numbers=(0, 3, 6))
-    else:
-        typer.echo("No cluster changes its words more than chance explains.")
-    if found.undated:
-        say(f"{found.undated:,} rows have no date that can be read")
-    say(f"\ntable {run / 'timeline.csv'}\npage  {run / 'report.html'}")
 
 
 MEANING = {

@@ -1,9 +1,8 @@
-"""Verbs for a finished run: predict, update, edit, report, export and check."""
+"""Verbs for a finished run: predict, update, edit, report and export."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -407,30 +406,3 @@ def export(
         say(note)
     for file in done.files:
         typer.echo(str(file))
-
-
-def check(folder: Path = options.RUN_OR_MODEL, as_json: bool = options.AS_JSON) -> None:
-    """Check the files of a run or of a saved model.
-
-    Checks digests, that all numbers are finite, that table, manifest, clusters, levels and map
-    agree, and that --undo is possible. Changes nothing.
-
-    Exit code 0: no problems. 3: something is damaged; each line says what, and how to fix it.
-
-    Examples:
-
-        coterie check tickets.clusters
-        coterie check tickets.clusters --json
-    """
-    from coterie.checking import check_integrity
-
-    found = check_integrity(folder)
-    if as_json:
-        show_json(asdict(found))
-    else:
-        for one in found.findings:
-            say(one.what + (f"\n  remedy: {one.remedy}" if one.remedy else ""))
-        state = f"{len(found.findings)} damaged" if found.findings else "all is well"
-        typer.echo(f"{found.folder}: {found.kind}, {len(found.looked_at)} checks, {state}.")
-    if found.findings:
-        raise typer.Exit(3)

@@ -25,7 +25,7 @@ from coterie.corpus.write import bare_name
 from coterie.description import Cluster, guess_columns, text_order
 from coterie.description.columns import sort_into_periods
 from coterie.errors import DataError, counted
-from coterie.measured import STABILITY_FILE, TIMELINE_FILE, read_measured
+from coterie.measured import read_stability
 from coterie.metrics import silhouette
 from coterie.overview import make_overview
 from coterie.report.html import Outliers, ReportData, by_size
@@ -154,7 +154,7 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         clusters = sorted(clusters, key=by_size)
     table = table_of(path)
     quality: list[Figure] = []
-    points = outliers = stability = timeline = None
+    points = outliers = stability = None
     if table.exists():
         text_column = manifest["data"]["text_column"]
         found = skim(table, saved["rows"] if saved else [])
@@ -168,8 +168,7 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         with damaged(table, "a table of coterie"):
             outliers = _outliers(found, text_column, clusters)
         names = {c.id: c.name for c in clusters}
-        stability = _renamed(read_measured(path, STABILITY_FILE, found.labels), names)
-        timeline = _renamed(read_measured(path, TIMELINE_FILE, found.labels), names)
+        stability = _renamed(read_stability(path, found.labels), names)
         quality = figures(
             found.labels,
             found.confidence,
@@ -195,7 +194,6 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         outliers=outliers,
         given=given_numbers(manifest.get("guidance", {"given": ()})),
         stability=stability,
-        timeline=timeline,
         new=next((entry["new"] for entry in reversed(manifest.get("updates", []))), ()),
         tree=tree,
     )

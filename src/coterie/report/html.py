@@ -127,7 +127,6 @@ class ReportData:
     outliers: Outliers | None = None  # None where no text may be one
     new: Collection[int] = ()  # clusters that the last update has added
     stability: Mapping[str, Any] | None = None  # what coterie stability found
-    timeline: Mapping[str, Any] | None = None  # what coterie timeline found
     given: Collection[int] = ()  # clusters that are themes or classes which the user named
     tree: Tree | None = None  # of which the clusters are a cut; the map then has a slider
 
@@ -205,7 +204,6 @@ def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
         others=others(data.cuts, {c.id for c in data.clusters}) if data.cuts else [],
         unfold=len([*data.levels, data.clusters][1]) <= UNFOLDED if data.levels else False,
         periods=texts_by_period(data.clusters),
-        moves=_moves(data.timeline),
     )
 
 
@@ -318,12 +316,3 @@ def write_changes(
     """Write what an update changed: new clusters, shares before and now, texts that fit nowhere."""
     shown: dict[str, Any] = {"title": title, "sentences": sentences, "drift": drift, "new": new}
     write_text(path, render_page("changes.html", strange=strange[:STRANGE], **shown))
-
-
-def _moves(timeline: Mapping[str, Any] | None) -> list[tuple[int, str, list[Mapping[str, Any]]]]:
-    """For each cluster whose words change, its number, its name and the periods in which."""
-    out: dict[int, tuple[int, str, list[Mapping[str, Any]]]] = {}
-    for step in timeline["steps"] if timeline else ():
-        if step["entered"] or step["left"]:
-            out.setdefault(step["cluster"], (step["cluster"], step["name"], []))[2].append(step)
-    return list(out.values())

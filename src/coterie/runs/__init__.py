@@ -1,21 +1,18 @@
 """The product as a Python object: a :class:`Run`, which ``open_run`` reads from its folder."""
 
-from coterie.measured import Stability, Timeline
+from coterie.measured import Stability
 from coterie.options import Options
 from coterie.runs.added import Updated
 from coterie.runs.run import Run, open_run
 from coterie.runs.stability import stability
-from coterie.runs.timeline import timeline
 from coterie.runs.update import update
 
 __all__ = [
     "Options",
     "Run",
     "Stability",
-    "Timeline",
     "Updated",
     "open_run",
     "stability",
-    "timeline",
     "update",
 ]

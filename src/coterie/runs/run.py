@@ -20,7 +20,7 @@ from coterie.corpus.corpus import combine
 from coterie.description import Cluster
 from coterie.errors import UsageError, counted
 from coterie.exports import Exported, export_run, sentence_rows, with_shares, write_page
-from coterie.measured import Stability, Timeline
+from coterie.measured import Stability
 from coterie.overview import Overview, make_overview
 from coterie.report.html import render_first
 from coterie.report.plots import Plots
@@ -46,7 +46,6 @@ from coterie.runs.label import Labeller
 from coterie.runs.masked import masker_of
 from coterie.runs.sample import files_of
 from coterie.runs.stability import stability
-from coterie.runs.timeline import timeline
 from coterie.runs.update import UpdateOptions, update
 from coterie.summary import summarise
 
@@ -297,10 +296,6 @@ class Run(Plots):
     ) -> Stability:
         """Which clusters are found again; see :func:`coterie.runs.stability`."""
         return stability(self.folder, seeds=seeds, halves=halves, write=write, verbose=verbose)
-
-    def timeline(self, *, date_column: str | None = None, write: bool = True) -> Timeline:
-        """Clusters and their words over time; see :func:`coterie.runs.timeline`."""
-        return timeline(self.folder, date_column=date_column, write=write)
 
     @checked
     def undo(self, *, version: str | None = None) -> int:
