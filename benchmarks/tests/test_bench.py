@@ -1,6 +1,5 @@
 """Benchmarks: labels never steer, runs are not repeated, lines are complete."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,15 +93,6 @@ def test_a_bag_of_words_may_have_settings_of_its_own(tmp_path: Path) -> None:
     assert said == "weighting=tfidf, max_features=50, stop_words=True"
 
 
-@pytest.mark.slow
-def test_lines_name_no_place_of_a_machine(small: Suite, tmp_path: Path, benchmarks) -> None:
-    entry = replace(small.entries[1], views=("contextual10",))
-    suite = Suite("t", "", (entry,), ("tweet",), 1)
-    (row,) = run_suite(suite, tmp_path / "t.jsonl", Options(data=benchmarks))
-    assert row["parameters"]["views"] == "tweet.contextual10.csv"
-    assert "/" not in json.dumps(row["parameters"])
-
-
 def test_what_is_done_is_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "r.jsonl"
     run_suite(SAMPLE, file, Options(), seeds=[0])
@@ -156,21 +146,6 @@ def test_missing_data_say_what_to_do(tmp_path: Path) -> None:
         run_suite(SUITES["encoder"], tmp_path / "r.jsonl", Options(data=tmp_path))
 
 
-@pytest.mark.parametrize("words", [[], ["list"], ["run", "list"]])
-def test_suites_are_listed(words: list[str]) -> None:
-    shown = CliRunner().invoke(app, words).output
-    assert all(name in shown for name in SUITES)
-
-
-def test_a_suite_needs_no_verb_and_options_may_come_first(tmp_path: Path, rows: list[dict]) -> None:
-    (tmp_path / "smoke.jsonl").write_text(json.dumps({**rows[0], "label": "TF-IDF + k-means"}))
-    for words in (["smoke", "--show"], ["--show", "smoke"], ["run", "smoke", "--show"]):
-        done = CliRunner().invoke(app, [*words, "--out", str(tmp_path)])
-        assert done.exit_code == 0 and "TF-IDF + k-means" in done.output, done.output
-    for words in (["--help"], ["tables", "--help"], ["run", "--help"]):
-        assert CliRunner().invoke(app, words).exit_code == 0
-
-
 def test_a_whole_label_names_one_entry_and_a_part_all_that_contain_it() -> None:
     """`label_weight=1` is also the beginning of `label_weight=10`."""
     suite = SUITES["sensitivity"]
@@ -194,32 +169,6 @@ def test_bad_wishes_are_refused(words: list[str], message: str, tmp_path: Path) 
         app, [*words, *([] if "--out" in words else ["--out", str(tmp_path)])]
     )
     assert done.exit_code == 2 and message in done.output.replace("\n", " "), done.output
-
-
-def test_the_papers_suite_has_settings_and_views_for_all_benchmarks() -> None:
-    """Every system on all eight sets; settings as the papers and their code give them."""
-    papers = SUITES["papers"]
-    assert len(papers.datasets) == 8 and papers.seeds == 5
-    methods = {entry.method for entry in papers.entries}
-    assert methods >= {"sccl", "aecl", "deccrl", "cluster-bert", "rstc", "adsl", "auto", "kmeans"}
-    by = {entry.label: entry for entry in papers.entries}
-    assert by["SCCL, default"].by_dataset["biomedical"] == {"alpha": 10.0}
-    rstc = by["RSTC, paper preset"].by_dataset
-    assert rstc["googlenews-s"] == {
-        "balance_weight": 0.1 / 100, "refreshes": 82, "contrast_steps": 600
-    }  # fmt: skip
-    for entry in papers.entries:
-        assert (entry.own_views == "eda") == bool(entry.views)
-        for own in entry.by_dataset.values():
-            METHODS[entry.method].make(3, entry.preset, **{**entry.parameters, **own})
-
-
-def test_ablations_keep_to_their_sets() -> None:
-    from coterie_bench.suites import plan
-
-    parts = [SUITES[name] for name in SUITES["ablations"].parts]
-    jobs = {(j.dataset, j.entry.label, j.entry.method) for j in plan(SUITES["ablations"])}
-    assert jobs == {(j.dataset, j.entry.label, j.entry.method) for p in parts for j in plan(p)}
 
 
 def loop_ece(right: list, confidence: list, bins: int) -> float:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from coterie_bench.beside import counterpart, details, load_reported, long_form, overview, pairs
 from coterie_bench.cli import app
 from coterie_bench.experiments.pages import found_part, gains_part
-from coterie_bench.tables import Table, about, measured, ranks, read_folder
+from coterie_bench.tables import Table, measured, ranks, read_folder
 
 
 def line(label: str, method: str, dataset: str, seed: int, acc: float, nmi: float, **more) -> dict:
@@ -90,14 +90,6 @@ def test_the_settings_of_the_newest_line_count() -> None:
     assert found.rows == (newer,)
 
 
-def test_found_numbers_of_clusters_have_a_column() -> None:
-    found = line("AECL, default", "aecl", "tweet", 0, 0.5, 0.6, k="found")
-    (table,) = [t for t in details([*ROWS, found]) if t.title == "tweet"]
-    assert cells(table, "AECL, default")["with K found"] == "50.0 / 60.0 (K = 20)"
-    assert cells(table, "encoder + k-means")["with K found"] == ""
-    assert not [row for row in table.body if "K found" in row[1]]
-
-
 def test_the_overview_ranks_whole_systems() -> None:
     table = overview(ROWS, "nmi")
     assert table.header == ["", "tweet", "mean place"]
@@ -147,25 +139,6 @@ def test_the_end_of_training_is_shown_where_the_guard_returned_the_start() -> No
     assert cells(details(off)[0], "AECL, default")["seeds"] == "2"  # it judges and returns nothing
 
 
-def test_a_caption_says_when_where_and_which() -> None:
-    other = line("a", "aecl", "tweet", 0, 1, 1, date="2026-11-17", commit="def",
-                 hardware={"cores": 16, "gpu": "NVIDIA H200"})  # fmt: skip
-    said = about([ROWS[0], other])
-    assert said == (
-        "2 runs of 2026-11-15 to 2026-11-17; 2 CPU cores and NVIDIA H200; commits abc, def."
-    )
-
-
-def test_latex_is_escaped() -> None:
-    text = Table("A_b", "c & d", ["h", "i"], [["50% & a_b #1 {x}", "1"]]).to_latex()
-    assert r"50\% \& a\_b \#1 \{x\} & 1 \\" in text
-    assert r"\caption{A\_b. c \& d}" in text
-
-
-def test_markdown_cells_hold_no_bars() -> None:
-    assert r"| a\|b |" in Table("t", "c", ["a|b"], [["x"]]).to_markdown()
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     text = "".join(json.dumps(row) + "\n" for row in ROWS)
@@ -196,15 +169,6 @@ def test_the_command_writes_all_formats(folder: Path) -> None:
     out = folder / "t.md"
     ask("--out", str(out))
     assert out.read_text() == ask()
-
-
-def test_bad_wishes_are_refused(tmp_path: Path) -> None:
-    for more, message in (
-        (["--format", "html"], "--format should be one of markdown, csv, latex"),
-        (["--results", str(tmp_path)], "no result lines there"),
-    ):
-        done = CliRunner().invoke(app, ["tables", *more])
-        assert done.exit_code == 2 and message in done.output.replace("\n", " ")
 
 
 def test_a_number_found_stands_beside_the_number_given() -> None:

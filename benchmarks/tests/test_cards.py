@@ -16,7 +16,6 @@ from coterie_bench.datasets import (
     CARDS,
     PAIRS,
     find_pairs,
-    get_dataset,
     load_dataset,
     locate_dataset,
 )
@@ -91,20 +90,6 @@ def as_source(format: str, rows: list[tuple[str, str]], names: dict[str, str]) -
     raise AssertionError(format)
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in CARDS if CARDS[n].format not in ("label-title-text", "prepared")]
-)
-def test_converting_the_source_layout_gives_the_known_file(name: str, benchmarks: Path) -> None:
-    dataset = load_dataset(name, benchmarks)
-    names = {}
-    labels = dataset.path.with_suffix("").with_suffix(".labels.json")
-    if labels.exists():
-        names = json.loads(labels.read_text())
-    rows = list(zip(dataset.texts, dataset.labels, strict=True))
-    content = convert(dataset.card.format, as_source(dataset.card.format, rows, names))
-    assert content == dataset.path.read_bytes()
-
-
 def test_label_title_text_by_hand() -> None:
     source = b'"3","A title ","And ""text"""\r\n"1"," B","c"\r\n'
     expected = 'text,label\r\n"A title And ""text""",3\r\nB c,1\r\n'
@@ -132,12 +117,6 @@ def test_prepared_sets_are_found_in_or_beside_the_data_folder(tmp_path: Path) ->
         assert found is not None and found.samefile(tmp_path / "dev" / "insurance.csv")
     (tmp_path / "robot_questions.csv").write_text("x")  # a file of the user's own
     assert locate_dataset("robot_questions", tmp_path) is None
-
-
-def test_prepared_sets_say_that_they_cannot_be_downloaded(tmp_path: Path) -> None:
-    for ask in (load_dataset, get_dataset):
-        with pytest.raises(MissingError, match="is not in"):
-            ask("insurance", tmp_path)
 
 
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:

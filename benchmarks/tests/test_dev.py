@@ -10,18 +10,16 @@ from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 from coterie import Auto, TwoStep
-from coterie.errors import UsageError
 from coterie.methods import METHODS
 from coterie.metrics import accuracy, correct, nmi
-from coterie_bench.cli import _narrow, app
+from coterie_bench.cli import app
 from coterie_bench.data import load_data
 from coterie_bench.datasets import CARDS
 from coterie_bench.ledger import NOISE, key_of
 from coterie_bench.noise import add_noise, spreads, summarize_stability, with_noise
 from coterie_bench.run import Options, run_suite
 from coterie_bench.score import expected_calibration_error
-from coterie_bench.suites import SUITES, Entry, Suite, entries_for, plan
-from said import raises
+from coterie_bench.suites import SUITES, Entry, Suite, plan
 
 
 def test_the_suites_have_their_sets() -> None:
@@ -31,21 +29,6 @@ def test_the_suites_have_their_sets() -> None:
     assert [CARDS[name].group for name in SUITES["lang"].datasets] == ["lang"] * 6
     assert len(set(SUITES["stability"].datasets)) == 21
     assert {entry.label for entry in SUITES["dev"].entries} == {"encoder + k-means", "auto"}
-
-
-def test_groups_of_sets_are_chosen_by_name() -> None:
-    chosen = _narrow(SUITES["dev"], "tails,tweet", None, None)
-    assert [CARDS[name].group for name in chosen.datasets] == ["tails"] * 6 + ["benchmark"]
-    assert len(plan(chosen, range(3))) == 7 * 2 * 3
-
-
-def test_methods_are_chosen_by_name() -> None:
-    labels = [entry.label for entry in entries_for(["kmeans", "auto", "sccl", "lda"])]
-    assert labels == ["encoder + k-means", "auto", "SCCL, default", "lda"]
-    for name in METHODS:
-        assert [entry.method for entry in entries_for([name])] == [name]
-    with raises(UsageError, "should be one of"):
-        entries_for(["kmean"])
 
 
 def test_a_long_tail_is_clustered_better_than_by_kmeans(benchmarks: Path) -> None:
@@ -152,15 +135,3 @@ def test_a_stability_suite_runs_seeds_and_draws(small: Suite, tmp_path: Path) ->
     assert body[-1] == ["mean of 1 sets", body[0][1]]
     elsewhere = [{**row, "dataset": "other"} for row in rows[:3]]  # no draws: not in the mean
     assert summarize_stability([*rows, *elsewhere])[1][-1] == body[-1]
-
-
-def test_noise_reaches_every_view_of_auto(tiny_encoder, topics) -> None:
-    texts, _ = topics
-    plain, noisy = (Auto(3, encoder=str(tiny_encoder), random_state=0) for _ in range(2))
-    noisy.encoder = with_noise(noisy, 1e-2, 0)
-    moved = noisy.fit(texts).vectors_ - plain.fit(texts).vectors_
-    ngrams = plain.encoder_.lexical.dim
-    meaning, lexical, middle = np.split(moved, [32, 32 + ngrams], axis=1)
-    assert np.abs(meaning).max() > 1e-4 and np.abs(middle).max() > 1e-4
-    assert not lexical.any()
-    np.testing.assert_array_equal(noisy.predict(texts), noisy.labels_)

@@ -5,11 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from coterie.cli import app
 from coterie.methods import METHODS
-from coterie_bench.beside import load_reported
 from coterie_bench.data import load_data
 from coterie_bench.experiments import faithful
 from coterie_bench.run import Options, make
@@ -102,12 +99,6 @@ def test_runs_that_share_a_seed_count_once() -> None:
     assert found.n == (3, 3) and found.value == pytest.approx(81 - 96)
 
 
-def test_runs_that_cannot_decide_test_nothing() -> None:
-    found = judged(faithful.replace(A_OVER_B, void="not felt"), CLEAR)
-    assert found.verdict == "not tested (not felt)" and found.evidence.startswith("tweet +10.0 [7")
-    assert found.summary == faithful.UNTESTED
-
-
 def test_a_claim_over_several_entries_rests_on_the_weakest() -> None:
     claim = faithful.Claim("", "", "a", ("b", "c"))
     found = judged(claim, CLEAR + lines("c", 0.80, 0.81, 0.82))
@@ -134,28 +125,6 @@ def test_sets_that_a_suite_plans_and_no_line_has_are_not_tested(
     assert "no lines of a on agnews" in found.evidence
 
 
-def test_sccl_with_the_released_settings_is_what_papers_are_compared_with() -> None:
-    beaten = [c for p in PAPERS for c in p.claims if "beats SCCL" in c.what]
-    assert len(beaten) == 3
-    for claim in beaten:
-        assert claim.worse == ("SCCL, official-code preset",)
-    rows = lines("AECL, default", 0.9, 0.9, 0.9) + lines("SCCL, default", 0.5, 0.5, 0.5)
-    (claim,) = [c for c in faithful.PAPERS["aecl"].claims if c.what == "AECL beats SCCL"]
-    assert judged(claim, rows).verdict == "not tested (no lines)"
-
-
-def test_what_does_not_survive_the_correction_is_said() -> None:
-    """One test with p = 0.038; beside a second one twice that."""
-    claims = (A_OVER_B, faithful.Claim("", "", "b", ("c",)))
-    paper = faithful.replace(faithful.PAPERS["sccl"], claims=claims)
-    rows = lines("a", 0.60, 0.61, 0.62) + lines("b", 0.575, 0.585, 0.595)
-    alone, _ = faithful.judge(paper, rows)
-    assert alone.verdict == "holds on tweet"
-    assert alone.effects[0].p == pytest.approx(0.0376, abs=1e-3)
-    first, _ = faithful.judge(paper, rows + lines("c", 0.58, 0.585, 0.592))
-    assert first.verdict == "holds on tweet (0 after Holm)" and not first.after_holm
-
-
 def test_training_has_to_improve_on_both_starts() -> None:
     improves = [c for p in PAPERS for c in p.claims if "k-means of the encoder" in c.what]
     assert len(improves) == 4
@@ -179,14 +148,6 @@ def test_the_summary_counts_claims_and_comparisons(monkeypatch: pytest.MonkeyPat
     assert "2 comparisons" in told and "1 are decided, 1 also after Holm" in told
     header, *body = faithful.verdicts_file(rows).splitlines()
     assert len(body) == 3 and header.count(",") == body[0].count(",")
-
-
-def test_the_main_claims_name_their_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    claim = faithful.Claim("a beats SCCL", "", "a", ("b",), datasets=("tweet", "agnews"))
-    paper = faithful.replace(faithful.PAPERS["sccl"], claims=(claim, A_OVER_B))
-    monkeypatch.setattr(faithful, "PAPERS", {"sccl": paper})
-    (row,) = faithful.headlines_part(CLEAR).splitlines()[2:]
-    assert row == "| SCCL | a beats SCCL | tweet |  |  | agnews |"
 
 
 def test_no_difference_is_an_interval_within_two_points() -> None:
@@ -237,15 +198,6 @@ def test_a_figure_with_a_panel_for_each_data_set_is_judged_panel_by_panel(tmp_pa
     assert said == [("tweet", 8, (3, 3), held), ("agnews", 1, (2, 2), few)]
 
 
-def test_few_lines_under_the_label_of_an_ablation_do_not_replace_the_system() -> None:
-    claim = faithful.Claim("", "", "SCCL", ("clusters only",))
-    rows = lines("clusters only", 0.70, 0.71, 0.72)
-    rows += lines("SCCL, default", 0.59, 0.60, 0.61, 0.62, 0.63)
-    for own, n in ((2, 5), (3, 3)):
-        (found,) = judged(claim, rows + lines("SCCL", *[0.50, 0.51, 0.52][:own])).effects
-        assert found.n == (n, 3)
-
-
 def staged(dataset: str, seed: int, *values: float) -> dict:
     stages = [{"stage": n, "nmi": v} for n, v in zip(("start", "adapt"), values, strict=True)]
     return line("ClusterBERT", seed, 0.5, dataset) | {"stages": stages}
@@ -270,17 +222,6 @@ def test_augmentations_are_compared_text_by_text() -> None:
     assert judged(claim, []).evidence.count(" texts)") == 1
 
 
-def test_what_a_paper_has_is_planned_by_a_suite_or_a_script() -> None:
-    """The table of runs counts what the suites plan; it leaves no public set of a paper out."""
-    for paper in PAPERS:
-        for item in paper.shown:
-            if item.labels:
-                runs = faithful.runs_of(item, paper, [])
-                public = {*faithful.sets_printed(item, paper)} - {"reuters10k", "fisher"}
-                assert public <= runs.keys(), (paper.name, item.what)
-                assert all(planned > 0 for _, planned in runs.values())
-
-
 def test_runs_are_counted_by_paper_table_and_set() -> None:
     rows = lines("SCCL, official-code preset", 0.5, 0.5, 0.5)
     table = faithful.missing_part(rows).splitlines()
@@ -291,42 +232,6 @@ def test_runs_are_counted_by_paper_table_and_set() -> None:
     assert any("reuters10k: not public" in r for r in table)
     done = sum(int(d) for d in re.findall(r"\b(\d+)/\d+\b", "\n".join(table)))
     assert f"{done:,} of " in table[-1]
-
-
-def test_suites_run_sccl_as_released_on_all_sets_and_aecl_around_its_default() -> None:
-    released = SUITES["sccl-released"]
-    assert (len(released.datasets), released.seeds) == (8, 5)
-    (entry,) = released.entries
-    made_by = {e.label: e for e in SUITES["presets"].entries}
-    assert faithful.replace(entry, datasets=()) == faithful.replace(
-        made_by[entry.label], datasets=()
-    )
-    for entry in SUITES["aecl-sweeps"].entries:
-        assert len(entry.parameters) == 1 and not entry.by_dataset and entry.preset is None
-
-
-def test_presets_of_papers_name_encoder_and_views() -> None:
-    for method in ("sccl", "aecl", "deccrl", "rstc"):
-        model = METHODS[method].make(2, "paper")
-        assert model.encoder == DISTILBERT and model.views != "virtual"
-    assert METHODS["cluster-bert"].make(2, "paper").encoder == "roberta-base"
-
-
-def test_the_command_says_which_encoder_to_fetch(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    file = tmp_path / "t.csv"
-    file.write_text("text\nred apple\ngreen apple\nfast car\nslow car\n")
-    asked = ["cluster", str(file), "-k", "2", "-m", "sccl", "--preset", "paper"]
-    result = CliRunner().invoke(app, [*asked, "--out", str(tmp_path / "out")])
-    assert result.exit_code != 0 and f"--encoder hub:{DISTILBERT}" in result.output
-
-
-def test_suites_use_one_encoder_where_presets_name_that_of_a_paper() -> None:
-    data = load_data("sample", None)
-    for encoder, wanted in ((None, "all-MiniLM-L6-v2"), ("tfidf", "tfidf")):
-        entry = Entry("ClusterBERT", "cluster-bert", preset="paper")
-        model = make(entry, data, 0, Options(encoder=encoder))
-        assert (model.encoder, model.pooling, model.batch_size) == (wanted, "auto", 8)
 
 
 def test_a_preset_s_pooling_is_for_encoders_that_have_none_of_their_own(tmp_path: Path) -> None:
@@ -346,28 +251,6 @@ def test_a_preset_s_pooling_is_for_encoders_that_have_none_of_their_own(tmp_path
     assert (model.encoder, model.pooling, model.batch_size) == ("roberta-base", "cls", 8)
 
 
-def test_suites_of_cluster_bert_have_the_sets_of_its_tables() -> None:
-    printed = {
-        r.dataset for r in load_reported() if (r.paper, r.table) == ("ClusterBERT", "Table 2")
-    }
-    for name in ("cluster-bert", "cluster-bert-printed", "cluster-bert-ablations", "second-steps"):
-        assert set(SUITES[name].datasets) == printed, name
-
-
-def test_idec_as_a_second_step_has_no_guard() -> None:
-    """Lines of a second step hold one score: that of what IDEC made, not of its start."""
-    steps = [entry for entry in SUITES["second-steps"].entries if "IDEC" in entry.label]
-    assert len(steps) == 4
-    for entry in steps:
-        assert not make(entry, load_data("sample", None), 0, Options(encoder="tfidf")).guard
-
-
-def test_the_suite_of_presets_runs_them_as_they_are() -> None:
-    for entry in SUITES["presets"].entries:
-        assert entry.preset in METHODS[entry.method].cls.presets
-        assert not entry.parameters
-
-
 def test_one_choice_of_the_code_at_a_time_leads_from_the_print_to_the_code() -> None:
     first, *changed, last = SUITES["aecl-printed"].entries
     printed, official = (METHODS["aecl"].make(2, e.preset).get_params() for e in (first, last))
@@ -377,22 +260,3 @@ def test_one_choice_of_the_code_at_a_time_leads_from_the_print_to_the_code() -> 
         assert not told.keys() & entry.parameters.keys()
         told |= entry.parameters
     assert told == differs and (first.preset, last.preset) == ("paper", "official-code")
-
-
-def test_lines_of_the_authors_code_are_scores_in_percent() -> None:
-    file = Path(__file__).parents[2] / "results" / "authors.jsonl"
-    rows = [json.loads(text) for text in file.read_text("utf-8").splitlines()]
-    assert {row["method"] for row in rows} == set(faithful.BESIDE)
-    assert all(1 < row["acc"] < 100 and 1 < row["nmi"] < 100 for row in rows)
-    table = faithful.authors_part([])
-    assert table.count("\n| ") == len(rows) + 1 and "not run" in table
-
-
-def test_the_ratio_of_gradients_is_shown_beside_the_weight() -> None:
-    rows = lines("without CRL", 0.5) + lines("topic_weight=0.1", 0.6)
-    rows = [row | {"method": "deccrl"} for row in rows]
-    rows[1]["terms"] = {"joint": {"words": 3.0, "~ratio": 0.25}}
-    assert faithful.weights_part(rows).splitlines()[-2:] == [
-        "| 0 | 50.0 / 50.0 (1) |  |",
-        "| 0.1 | 60.0 / 60.0 (1) | 0.25 |",
-    ]

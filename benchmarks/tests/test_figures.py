@@ -16,9 +16,9 @@ from coterie.metrics import accuracy, silhouette
 from coterie.neighbors import unit_rows
 from coterie_bench.analysis import average_precision, cluster_distances, reciprocal_rank
 from coterie_bench.cli import app
-from coterie_bench.data import Data, load_data
-from coterie_bench.figures import FIGURES, Short, cut, draw_all, papers, redraw
-from coterie_bench.figures.papers import bars_of, curves_of
+from coterie_bench.data import Data
+from coterie_bench.figures import FIGURES, Short, draw_all, papers, redraw
+from coterie_bench.figures.papers import bars_of
 from coterie_bench.figures.picture import (
     COLORS,
     OTHERS,
@@ -33,9 +33,7 @@ from coterie_bench.figures.picture import (
     read_picture,
     save,
 )
-from coterie_bench.figures.short import as_points, draw_beside, draw_maps, first_and_last, place
-from coterie_bench.score import stages_of
-from coterie_bench.suites import SUITES
+from coterie_bench.figures.short import as_points, draw_beside, first_and_last
 
 pytest.importorskip("matplotlib", reason="figures need: pip install 'coterie[plots]'")
 FAST = {
@@ -49,14 +47,6 @@ def short(topics) -> Short:
     texts, labels = topics
     data = Data("topics", "0", texts, labels, 3, np.ones(len(texts), dtype=bool))
     return Short(data=data, parameters=FAST, device="cpu")
-
-
-def test_a_caption_names_the_encoder_of_methods_that_take_one(short: Short) -> None:
-    words = replace(short, parameters={"encoder": "models/MiniLM"})
-    words.make("adsl")
-    assert "encoder" not in words._about()
-    words.make("sccl")
-    assert words._about().endswith("; with encoder=MiniLM.")
 
 
 def line(label: str, method: str, dataset: str, seed: int, acc: float) -> dict:
@@ -93,21 +83,6 @@ def test_distances_at_the_start_are_those_of_the_encoder(short: Short) -> None:
     assert seen[0]["intra true"] == pytest.approx(expected["intra"], rel=1e-5)
     assert seen[0]["inter true"] == pytest.approx(expected["inter"], rel=1e-5)
     assert seen[-1]["inter predicted"] != pytest.approx(seen[0]["inter predicted"], rel=1e-6)
-
-
-def test_distances_of_all_three_objectives_are_drawn(short: Short) -> None:
-    picture = papers.sccl_distances(short)
-    assert [panel.title for panel in picture.panels] == [
-        f"{who} clusters: {kind}-cluster distance"
-        for who in ("predicted", "true") for kind in ("intra", "inter")
-    ]  # fmt: skip
-    first = [panel.series[name][0] for panel in picture.panels[2:] for name in panel.series]
-    assert len(first) == 6
-    for three in (first[:3], first[3:]):  # all begin with the same vectors
-        assert three[0] == pytest.approx(three[1]) and three[0] == pytest.approx(three[2])
-    ends = {points[-1][1] for points in picture.panels[2].series.values()}
-    assert len(ends) == 3  # and end with others
-    assert picture.title == "SCCL: distances \u2013 topics, 90 texts, seed 0"
 
 
 def test_cosines_inside_classes() -> None:
@@ -150,32 +125,6 @@ def test_hard_labels_stay_those_of_the_start(short: Short) -> None:
     assert [row["step"] for row in soft] == [0, 3, 6, 9, 12]
 
 
-def test_stages_of_cluster_bert_are_in_order_and_drawn_from_lines(short: Short) -> None:
-    model = short.make("cluster-bert", "fast", record_stages=True).fit(short.data.texts)
-    seen = stages_of(model, short.data)
-    names = ["start", "adapt", "cluster-1", "cluster-2", "harden"]
-    assert [row["stage"] for row in seen] == names
-    assert [row["stage"] for row in papers.trace_stages(short)] == names
-    assert all(0 <= row["nmi"] <= 1 and 0 <= row["acc"] <= 1 for row in seen)
-    assert stages_of(short.make("kmeans").fit(short.data.texts), short.data) is None
-    lines = [
-        line("ClusterBERT", "cluster-bert", "tweet", s, 0.5) | {"stages": seen} for s in (0, 1)
-    ]
-    system = [line("ClusterBERT, fast preset", "cluster-bert", "tweet", s, 0.5) for s in range(5)]
-    bare = line("without reconstruction", "cluster-bert", "tweet", 0, 0.5)
-    bare["stages"] = [row | {"acc": 0.0} for row in seen]
-    # More seeds, but no stages; and another form.
-    picture = papers.cluster_bert_stages_by_set([*lines, *system, bare])
-    acc = picture.panels[1]
-    assert acc.ticks == names and len(picture.panels) == 4
-    (points,) = acc.series.values()
-    assert points == [[i, pytest.approx(100 * row["acc"]), 0] for i, row in enumerate(seen)]
-    assert (
-        papers.cluster_bert_stages_by_set([line("ClusterBERT", "cluster-bert", "tweet", 0, 0.5)])
-        is None
-    )
-
-
 def test_pairs_of_texts_are_counted_by_class(short: Short) -> None:
     before, after = (unit_rows(v) for v in first_and_last(short, "cluster-bert", "fast"))
     means, shares = (panel.series for panel in papers.cluster_bert_pairs(short).panels)
@@ -199,32 +148,6 @@ def test_maps_beside_each_other_have_the_silhouette_of_the_classes(short: Short)
         pair = first_and_last(short, method, presets.get(method))
         values = [silhouette(vectors, short.truth) for vectors in pair]
         assert compact.series[label] == [[i, pytest.approx(v)] for i, v in enumerate(values)]
-
-
-def test_topics_have_a_row_for_each_cluster(short: Short) -> None:
-    (table,) = papers.deccrl_topic_table(short).panels
-    assert table.header[:2] == ["cluster", "topic 1"] and [row[0] for row in table.rows] == list(
-        "012"
-    )
-    assert len(table.rows[0][1].split(",")) == papers.WORDS
-
-
-def test_retrieval_asks_for_texts_that_share_words() -> None:
-    """Two classes that share "common": candidates are the 20 nearest by words, not the query."""
-    texts = [f"common left w{i}" for i in range(15)] + [f"common right w{i}" for i in range(15)]
-    labels = ["l"] * 15 + ["r"] * 15
-    questions = papers.ask(texts, labels)
-    assert sorted(questions.queries) == list(range(30))
-    for query, candidates, right in zip(
-        questions.queries, questions.candidates, questions.right, strict=True
-    ):
-        assert query not in candidates and len(set(candidates)) == 20
-        assert right == [int(labels[i] == labels[query]) for i in candidates]
-        assert sum(right) == 14  # all others with its second word come before those without
-    with pytest.raises(DataError, match="at least 22 texts"):
-        papers.ask(texts[:21], labels[:21])
-    with pytest.raises(DataError, match="nothing to rank"):
-        papers.ask(texts, ["one"] * 30)
 
 
 def test_ranking_equals_the_loop_and_a_value_by_hand() -> None:
@@ -268,14 +191,6 @@ def test_retrieval_is_followed_with_and_without_reconstruction(short: Short) -> 
     assert ranked["ClusterBERT"][-1] != ranked["without reconstruction"][-1]
 
 
-def test_equal_vectors_share_a_point() -> None:
-    v = np.random.default_rng(0).normal(size=(30, 5)).astype(np.float32)
-    v[7] = v[3]
-    points = place(v)
-    np.testing.assert_array_equal(points[7], points[3])
-    assert len(np.unique(points, axis=0)) == 29
-
-
 def test_maps_color_the_largest_classes_and_keep_places() -> None:
     labels = np.array([0, 1, 1, 2, 2, 2])
     places = np.array([[0, 0], [10, 0], [0, 5], [10, 5], [5, 5], [5, 0]], dtype=np.float32)
@@ -290,24 +205,6 @@ def test_maps_color_the_largest_classes_and_keep_places() -> None:
                                                      strict=True)}  # fmt: skip
     assert [drawn[i] for i in range(9)] == [color.lower() for color in (*COLORS, OTHERS)]
     assert int(dots.get_offsets()[0][0]) == 8  # grey lies below
-
-
-def test_maps_of_thousands_of_texts_are_small(tmp_path: Path) -> None:
-    """The site takes pictures up to 200,000 bytes."""
-    rng = np.random.default_rng(0)
-    x, y = (1000 * rng.random((2, 3000))).astype(int).tolist()
-    panel = Points(x=x, y=y, classes=rng.integers(0, 20, 3000).tolist())
-    (svg,) = save(Picture(title="", panels=[panel, panel]), tmp_path, "f", ["svg"])
-    assert svg.stat().st_size < 200_000
-
-
-@pytest.mark.slow
-def test_maps_of_stages_are_in_the_order_of_training(short: Short) -> None:
-    picture = draw_maps(short, "cluster-bert", "ClusterBERT", preset="fast", by_stage=True)
-    titles = [panel.title.split(" (")[0] for panel in picture.panels]
-    assert titles == ["before training", "adapt", "cluster-1", "cluster-2", "harden"]
-    assert all(len(panel.x) == len(panel.y) == 90 for panel in picture.panels)
-    assert "true classes (all)" in picture.subtitle
 
 
 def test_bars_are_as_high_as_the_means() -> None:
@@ -330,13 +227,6 @@ def test_bars_show_what_training_made_not_what_the_guard_returned() -> None:
         panel.groups["tweet"]["instances only"][0] for panel in papers.sccl_objectives(rows).panels
     ]
     assert groups == pytest.approx([10, 20])
-
-
-def test_bars_that_are_missing_leave_a_gap() -> None:
-    panel = Bars(y="", groups={"x": {"p": [1.0, 0.0], "q": [2.0, 0.0]}, "y": {"q": [1.0, 0.0]}})
-    (axes,) = draw(Picture(title="", panels=[panel])).axes
-    centers = [patch.get_x() + patch.get_width() / 2 for patch in axes.patches]
-    assert centers == pytest.approx([-0.2, 0.2, 1.2])
 
 
 def test_augmentations_by_hand() -> None:
@@ -364,67 +254,6 @@ def test_augmentations_by_hand() -> None:
     assert cosines.series == {"contextual": [0.0] * 22 + [50.0, 50.0]}
     assert len(cosines.edges) == 25 and cosines.edges[0] == -0.2 and cosines.edges[-1] == 1.0
     assert np.allclose(np.diff(cosines.edges), 0.05)
-
-
-def test_legends_stand_outside_and_say_each_name_once() -> None:
-    points = [[0, 1.0], [1, 2.0]]
-    panels = [Lines(x="", y="", series={"a": points, "b": points}),
-              Histogram(x="", y="", edges=[0.0, 1.0, 2.0], series={"b": [1.0, 2.0]})]  # fmt: skip
-    figure = draw(Picture(title="two", panels=panels))
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
-    assert all(axes.get_legend() is None for axes in figure.axes)
-    colors = [axes.get_legend_handles_labels()[0][-1] for axes in figure.axes]
-    assert colors[0][0].get_color() == COLORS[1] and colors[1].get_edgecolor() is not None
-    figure.draw_without_rendering()
-    lowest = min(axes.get_tightbbox().y0 for axes in figure.axes)
-    assert legend.get_window_extent().y1 <= lowest  # below all data and labels
-    alone = draw(Picture(title="one", panels=[Lines(x="", y="", series={"a": points})]))
-    assert not alone.legends
-
-
-def test_sweeps_go_through_the_points() -> None:
-    rows = [line(f"{t} topics", "deccrl", "stackoverflow", 0, t / 100) for t in (20, 1, 10)]
-    rows.append(line("DECCRL", "deccrl", "stackoverflow", 0, 0.05))  # has 5
-    (axes,) = draw(papers.deccrl_topics(rows)).axes
-    curve = axes.lines[0]
-    assert list(curve.get_xdata()) == [1, 5, 10, 20] and axes.get_xscale() == "log"
-    np.testing.assert_allclose(curve.get_ydata().astype(float), [1, 5, 10, 20])
-    assert curves_of(rows[:1], "deccrl", {"topics": papers.TOPICS}, "") is None
-
-
-def test_the_number_of_topics_is_that_of_the_line() -> None:
-    """By default there are more topics on Biomedical than elsewhere."""
-    labels = {"1 topics": 1, "DECCRL": 20}
-    rows = [
-        line(label, "deccrl", "biomedical", 0, 0.5) | {"parameters": {"n_topics": topics}}
-        for label, topics in labels.items()
-    ]
-    (axes,) = draw(papers.deccrl_topics(rows)).axes
-    assert list(axes.lines[0].get_xdata()) == [1, 20]
-
-
-def test_the_sweep_of_topics_has_the_numbers_of_the_paper() -> None:
-    for dataset in ("stackoverflow", "agnews", "biomedical"):
-        found = {e.parameters["n_topics"] for e in SUITES["deccrl-ablations"].entries
-                 if "topics, weight" in e.label and dataset in e.datasets}  # fmt: skip
-        assert found == {1, 5, 10, 15, 20, 25, 30}
-    for entry in SUITES["deccrl-ablations"].entries:
-        assert "topics" not in entry.label or entry.datasets  # none would be all
-
-
-def test_the_sensitivity_suite_has_what_its_figures_draw() -> None:
-    from coterie_bench.suites import SUITES
-
-    entries = SUITES["sensitivity"].entries
-    rows = [line(e.label, e.method, "stackoverflow", 0, 0.5) for e in entries]
-    panels = [panel.x for panel in papers.aecl_sensitivity(rows).panels]
-    assert panels == ["contrast_weight", "label_weight", "entropy_weight", "balance_weight",
-                      "contrast_epochs", "label_epochs"]  # fmt: skip
-    (panel,) = papers.adsl_sharpness(rows).panels
-    assert [point[0] for point in panel.series["stackoverflow"]] == [1, 2, 5, 10, 20, 50]
-    (axes,) = draw(papers.adsl_sharpness(rows)).axes
-    assert [t.get_text() for t in axes.get_xticklabels()] == ["1", "2", "5", "10", "20", "50"]
 
 
 EVERY = Picture(
@@ -480,30 +309,6 @@ def test_figures_are_drawn_again_without_runs(tmp_path: Path) -> None:
     assert made[0].read_bytes() == first
     with pytest.raises(UsageError, match="aecl-map"):
         redraw(tmp_path, ["sccl-map", "aecl-map"])
-
-
-@pytest.mark.slow
-def test_a_part_of_the_sample_is_drawn(tmp_path: Path) -> None:
-    part = cut(load_data("sample", None), 60, seed=1)
-    assert len(part.texts) == 60 and "none" not in part.labels
-    assert part.n_clusters == len(set(part.labels))
-    settings = [f"{k}={v}" for k, v in FAST.items() if k != "encoder"]
-    done = CliRunner().invoke(app, [
-        "figures", "--dataset", "sample", "--limit", "60", "--encoder", "tfidf",
-        "--out", str(tmp_path), "--results", str(tmp_path), "--device", "cpu",
-        "--only", "sccl-map,sccl-distances,deccrl-silhouettes,aecl-similarity,sccl-objectives",
-        *(word for s in settings for word in ("--set", s)),
-    ])  # fmt: skip
-    assert done.exit_code == 0, done.output
-    drawn = ("sccl-map", "sccl-distances", "deccrl-silhouettes", "aecl-similarity")
-    assert {p.name for p in tmp_path.iterdir()} == {
-        f"{n}.{s}" for n in drawn for s in ("json", "svg", "png")
-    }
-    assert (
-        "sccl-objectives (SCCL, Figure 3) has no lines: coterie-bench sccl-ablations" in done.output
-    )
-    svg = (tmp_path / "deccrl-silhouettes.svg").read_text()
-    assert "without CRL, with LSR" in svg and "silhouette" in svg
 
 
 def test_figures_that_need_a_run_say_so(tmp_path: Path) -> None:

@@ -6,24 +6,15 @@ with any method. True labels and relevance are used for scores and nothing else.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from coterie._random import derive_seed
 from coterie._types import Floats
-from coterie._validation import check_device
 from coterie.base import TextClusterer
-from coterie.encoders import Encoder, VectorEncoder
-from coterie.encoders.lexical import MixedEncoder
 from coterie.errors import DataError, UsageError
 from coterie.metrics import accuracy, cluster_means, nmi
-from coterie.neighbors import unit_rows
-
-BOTH = ("before", "after")
 
 
 def stage_indices(
@@ -63,78 +54,6 @@ def stage_indices(
     return out
 
 
-def pair_similarity(
-    model: TextClusterer, pairs: Sequence[tuple[str, str]], *, start: Encoder | None = None
-) -> dict[str, Floats]:
-    """Cosine of each pair of texts under the encoder ``before`` and ``after`` training (Table 5).
-
-    Parameters
-    ----------
-    model : TextClusterer
-        Fitted or loaded.
-    pairs : sequence of (str, str)
-    start : Encoder, optional
-        The encoder before training; by default it is made again as the model's parameters say.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (n_pairs,)
-    """
-    if not len(pairs):
-        raise DataError("there are no pairs to compare.")
-    texts = [text for pair in pairs for text in pair]
-    units = _units(model, texts, start)
-    return {when: (units[when][::2] * units[when][1::2]).sum(axis=1) for when in BOTH}
-
-
-def retrieval(
-    model: TextClusterer,
-    queries: Sequence[str],
-    candidates: Sequence[Sequence[str]],
-    relevant: Sequence[Sequence[int]],
-    *,
-    start: Encoder | None = None,
-) -> dict[str, dict[str, float]]:
-    """Rank the candidates of each query by cosine, before and after training: MAP and MRR.
-
-    Parameters
-    ----------
-    model : TextClusterer
-        Fitted or loaded.
-    queries : sequence of str
-    candidates : sequence of sequences of str
-        Texts to rank, for each query.
-    relevant : sequence of sequences of 0 or 1
-        Which of them are right.
-    start : Encoder, optional
-        The encoder before training; by default it is made again as the model's parameters say.
-
-    Returns
-    -------
-    dict
-        ``map`` and ``mrr`` under ``before`` and ``after``; ``used`` and ``all`` under ``queries``.
-        Queries without a right candidate are left out, as they have no rank.
-    """
-    _check_lists(queries, candidates, relevant)
-    texts = [*queries, *(text for row in candidates for text in row)]
-    units = _units(model, texts, start)
-    used = [any(row) for row in relevant]
-    if not any(used):
-        raise DataError("no query has a relevant candidate; MAP and MRR are not defined.")
-    out: dict[str, dict[str, float]] = {}
-    ends = len(queries) + np.cumsum([len(row) for row in candidates])
-    for when in BOTH:
-        scores = []
-        for i, row in enumerate(relevant):
-            if used[i]:
-                block = units[when][ends[i] - len(row) : ends[i]]
-                cosines = block @ units[when][i]
-                scores.append((average_precision(cosines, row), reciprocal_rank(cosines, row)))
-        values = np.mean(scores, axis=0)
-        out[when] = {"map": float(values[0]), "mrr": float(values[1])}
-    return {**out, "queries": {"used": sum(used), "all": len(used)}}
-
-
 def average_precision(scores: Sequence[float] | Floats, relevant: Sequence[int]) -> float:
     """Mean, over the right candidates, of the share of right ones down to their rank.
 
@@ -165,50 +84,6 @@ def _ranks(scores: Sequence[float] | Floats, relevant: Sequence[int]) -> Floats:
     """Ranks of the right candidates, from 1, best first."""
     order = np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
     return np.flatnonzero(np.asarray(relevant, dtype=bool)[order]) + 1.0
-
-
-def _units(model: TextClusterer, texts: Sequence[str], start: Encoder | None) -> dict[str, Floats]:
-    check_is_fitted(model, "assigner_")
-    if model.encoder_.kind == "precomputed":
-        raise UsageError(
-            "the model was fitted on vectors (encoder='precomputed'): it has no texts."
-        )
-    before = start if start is not None else _start_encoder(model)
-    out: dict[str, Floats] = {}
-    for when, encoder in zip(BOTH, (before, model.encoder_), strict=True):
-        items, rows = encoder.prepare(list(texts))
-        out[when] = unit_rows(encoder.encode(items)[rows])
-    return out
-
-
-def _start_encoder(model: TextClusterer) -> Encoder:
-    """The encoder as it was before training."""
-    if isinstance(model.encoder_, VectorEncoder):
-        encoder = copy.deepcopy(model.encoder_)
-        encoder.map = None  # all that training adds to it
-        return encoder
-    if isinstance(model.encoder_, MixedEncoder):
-        return model.encoder_  # is never trained
-    made = model._make_encoder(derive_seed(model.seed_, "encoder"))
-    if made.dim != model.encoder_.dim:  # an encoder object leaves no name in a saved model
-        raise UsageError(
-            f"the parameter encoder names one of width {made.dim}, but the trained one "
-            f"has {model.encoder_.dim}; pass the encoder before training as start=."
-        )
-    return made.to(check_device(model.device))
-
-
-def _check_lists(queries: Any, candidates: Any, relevant: Any) -> None:
-    if not len(queries) == len(candidates) == len(relevant):
-        raise DataError(
-            f"{len(queries)} queries, {len(candidates)} lists of candidates and "
-            f"{len(relevant)} of relevance; there should be one of each per query."
-        )
-    for number, (texts, marks) in enumerate(zip(candidates, relevant, strict=True), 1):
-        if len(texts) != len(marks):
-            raise DataError(
-                f"query {number} has {len(texts)} candidates but {len(marks)} marks of relevance."
-            )
 
 
 def cluster_distances(vectors: Floats, labels: Any) -> dict[str, float]:

@@ -20,7 +20,7 @@ from coterie.cli.app import spare_processor
 from coterie.cli.options import parse_value
 from coterie.cli.streams import open_streams
 from coterie.cli.talk import explain, orderly, show_json, show_table
-from coterie.errors import DataError, UsageError
+from coterie.errors import UsageError
 
 if TYPE_CHECKING:
     from coterie_bench.ledger import Row
@@ -419,147 +419,8 @@ def datasets(
         show_table("", ["field", "value"], list(facts.items()))
 
 
-inspect = typer.Typer(
-    help="Inspect training: similarity of pairs, retrieval, indices per stage.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)
-Folder = Annotated[Path, typer.Argument(help="Folder of a run, or of a saved model.")]
-RIGHT = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}
-
-
-def pairs(
-    folder: Folder,
-    file: str = options.FILE,
-    format: str = options.FORMAT,
-    encoding: str = options.ENCODING,
-    as_json: bool = options.AS_JSON,
-) -> None:
-    """Cosine of pairs of texts, before and after training.
-
-    FILE has the columns text1 and text2.
-
-    Examples:
-
-        coterie-bench inspect pairs tickets.clusters pairs.csv
-    """
-    from coterie_bench.analysis import pair_similarity
-
-    first, second = _columns(file, ["text1", "text2"], format, encoding)
-    both = list(zip(first, second, strict=True))
-    found = pair_similarity(_model(folder), both)
-    rows = [
-        [a, b, float(x), float(y)]
-        for (a, b), x, y in zip(both, found["before"], found["after"], strict=True)
-    ]
-    keys = ["text1", "text2", "before", "after"]
-    if as_json:
-        show_json([dict(zip(keys, row, strict=True)) for row in rows])
-        return
-    cells = [[a, b, f"{x:.3f}", f"{y:.3f}"] for a, b, x, y in rows]
-    show_table(f"{len(rows):,} pairs, cosine", keys, cells, numbers=(2, 3))
-
-
-def retrieval(
-    folder: Folder,
-    file: str = options.FILE,
-    format: str = options.FORMAT,
-    encoding: str = options.ENCODING,
-    as_json: bool = options.AS_JSON,
-) -> None:
-    """Rank candidates by cosine to their query: MAP and MRR, before and after training.
-
-    FILE has the columns query, candidate and relevant (0 or 1), one candidate a row.
-
-    Examples:
-
-        coterie-bench inspect retrieval tickets.clusters questions.jsonl
-    """
-    from coterie_bench.analysis import retrieval as rank
-
-    names = ["query", "candidate", "relevant"]
-    groups: dict[str, tuple[list[str], list[int]]] = {}
-    lines = zip(*_columns(file, names, format, encoding), strict=True)
-    for row, (query, text, mark) in enumerate(lines, 1):
-        if mark.lower() not in RIGHT:
-            raise DataError(f"{file}, row {row}: relevant should be 0 or 1, got {mark!r}.")
-        texts, right = groups.setdefault(query, ([], []))
-        texts.append(text)
-        right.append(RIGHT[mark.lower()])
-    lists = zip(*groups.values(), strict=True)
-    found: dict[str, Any] = rank(_model(folder), list(groups), *lists)
-    if as_json:
-        show_json(found)
-        return
-    rows = [
-        [when, *(f"{100 * found[when][score]:.2f}" for score in ("map", "mrr"))]
-        for when in ("before", "after")
-    ]
-    title = f"{found['queries']['used']:,} of {found['queries']['all']:,} queries, scores in %"
-    show_table(title, ["training", "MAP", "MRR"], rows, numbers=(1, 2))
-
-
-def stages(
-    folder: Folder,
-    file: Annotated[
-        str | None, typer.Argument(help="The texts of the run, with true labels.")
-    ] = None,
-    labels_column: Annotated[
-        str | None, typer.Option("--labels-column", "-l", help="Column with the true labels.")
-    ] = None,
-    format: str = options.FORMAT,
-    encoding: str = options.ENCODING,
-    as_json: bool = options.AS_JSON,
-) -> None:
-    """Silhouette and Dunn index after each stage of training; NMI and ACC with true labels.
-
-    The run needs --set record_stages=true.
-
-    Examples:
-
-        coterie-bench inspect stages tickets.clusters tickets.csv --labels-column theme
-    """
-    from coterie_bench.analysis import stage_indices
-
-    truth = None
-    if file is not None:
-        if labels_column is None:
-            raise DataError("name the column with the true labels: --labels-column.")
-        (truth,) = _columns(file, [labels_column], format, encoding)
-    found = stage_indices(_model(folder), truth)
-    if as_json:
-        show_json(found)
-        return
-    columns = list(found[0])
-    rows = [
-        [str(row["stage"]), *("-" if row[c] is None else f"{row[c]:.4f}" for c in columns[1:])]
-        for row in found
-    ]
-    show_table("", columns, rows, numbers=range(1, len(columns)))
-
-
-def _columns(file: str, names: list[str], format: str, encoding: str) -> list[list[str]]:
-    from coterie.corpus import read_table
-    from coterie.corpus.corpus import cell_values, check_column
-
-    table, _ = read_table(file, format=format, encoding=encoding, header=True)
-    found = [cell_values(table.column(check_column(table, name, str(file)))) for name in names]
-    return [["" if v is None else str(v) for v in column] for column in found]
-
-
-def _model(folder: Path) -> Any:
-    from coterie._folders import one_state
-    from coterie.methods import load
-    from coterie.run_files import model_folder
-
-    return one_state([folder], lambda: load(model_folder(folder)))
-
-
 for verb in (run, tables, figures, steering, datasets):
     app.command()(orderly(verb))
-for part in (pairs, retrieval, stages):
-    inspect.command()(orderly(part))
-app.add_typer(inspect, name="inspect")
 
 
 def main() -> None:
