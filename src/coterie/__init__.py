@@ -36,11 +36,13 @@ _PUBLIC = {
     "load": "coterie.methods",
     "make_method": "coterie.methods",
     "mark_outliers": "coterie.outliers",
+    "mask": "coterie.masking",
     "name_clusters": "coterie.naming",
     "open_run": "coterie.runs",
     "outlier_scores": "coterie.outliers",
     "read_corpus": "coterie.corpus",
     "sample": "coterie.corpus",
+    "split_sentences": "coterie.corpus.sentences",
 }
 
 

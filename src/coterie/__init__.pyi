@@ -6,11 +6,13 @@ from coterie.comparison.clusters import compare_clusters as compare_clusters
 from coterie.comparison.compare import compare as compare
 from coterie.corpus import read_corpus as read_corpus
 from coterie.corpus import sample as sample
+from coterie.corpus.sentences import split_sentences as split_sentences
 from coterie.description import describe as describe
 from coterie.editing.edit import cut as cut
 from coterie.editing.edit import edit as edit
 from coterie.errors import CoterieError as CoterieError
 from coterie.exports import export_run as export_run
+from coterie.masking import mask as mask
 from coterie.methods import ADSL as ADSL
 from coterie.methods import AECL as AECL
 from coterie.methods import DEC as DEC

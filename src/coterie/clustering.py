@@ -32,7 +32,7 @@ from coterie.corpus.corpus import CleanTexts, cell_values, clean_values, combine
 from coterie.description import Cluster, describe_numbered, guess_columns, rename_clusters
 from coterie.description.terms import Terms
 from coterie.errors import DataError
-from coterie.exports import refresh, write_page, write_sentence_rows
+from coterie.exports import refresh, write_page
 from coterie.hierarchy import LEVEL_COLUMN, Hierarchy, rename_levels
 from coterie.report.folder import write_map
 from coterie.run_files import (
@@ -242,7 +242,6 @@ class Clustering:
             "levels": tuple(handover.get("levels", ())),
             "max_outliers": handover.get("max_outliers"),
             "write": tuple(handover.get("write", ())),
-            "mask": "masked" in self.facts["data"],
             "settings": parameters,
         }
 
@@ -457,8 +456,6 @@ def write(
     if is_new("table"):
         write_rows(folder / "assignments.csv", after.table, {})
         shutil.rmtree(folder / SHARDS, ignore_errors=True)
-        if "split" in after.facts:
-            write_sentence_rows(folder, after.facts["split"], after.text_column)
     if is_new("clusters") or is_new("hierarchy") or is_new("tree"):
         write_clusters(folder, after.clusters, after.hierarchy, after.tree)
     if after.map is not None and is_new("map"):

@@ -25,7 +25,7 @@ from coterie.description import Cluster
 from coterie.errors import UsageError
 from coterie.hierarchy import Hierarchy
 from coterie.report import read_run, without_texts, write_report
-from coterie.run_files import RunFiles, own_columns, read_assignments, swap_run
+from coterie.run_files import RunFiles, swap_run
 from coterie.tree import Tree
 
 WORDS = 10  # of a cluster that its row names
@@ -328,63 +328,3 @@ def _write_guarded(path: Path, table: pa.Table) -> None:
         writer = csv.writer(file)
         for row in ([*table.column_names], *table_rows(table)):
             writer.writerow([spreadsheet_text(value_to_text(value)) for value in row])
-
-
-def sentence_rows(
-    table: pa.Table, text_column: str, row_column: str
-) -> tuple[pa.Table, dict[str, list[Any]]]:
-    """The rows of an input that was cut into sentences, with the themes of each.
-
-    First the columns of the input, with the sentences joined. Then ``cluster`` and ``name`` of the
-    main theme, the ``share`` of the sentences in it, and all of ``clusters``, ``themes`` and
-    ``shares``, the largest first. Sentences without a cluster do not count.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Of the run: a row for each sentence.
-    text_column, row_column : str
-        Of the sentences, and of the numbers of the rows that they are from.
-    """
-    own = own_columns(table.column_names)
-    kept = [n for n in table.column_names if n not in {*own.values(), row_column}]
-    names = ("cluster", "name", "confidence")
-    results = zip(*(table[own[name]].to_pylist() for name in names), strict=True)
-    rows: dict[int, list[tuple[Any, ...]]] = {}
-    first: dict[int, int] = {}
-    texts: dict[int, list[str]] = {}
-    told = zip(table[row_column].to_pylist(), table[text_column].to_pylist(), results, strict=True)
-    for place, (row, text, result) in enumerate(told):
-        rows.setdefault(int(row), []).append(result)
-        first.setdefault(int(row), place)
-        texts.setdefault(int(row), []).append(value_to_text(text))
-    columns = {name: table[name].take(pa.array(list(first.values()))) for name in kept}
-    columns[text_column] = pa.chunked_array([[" ".join(parts) for parts in texts.values()]])
-    themes = [_themes(found) for found in rows.values()]
-    return pa.table(columns), {name: [theme[name] for theme in themes] for name in themes[0]}
-
-
-def _themes(sentences: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-    """The themes of a row from cluster, name and confidence of its sentences."""
-    found: dict[int, list[tuple[str, float]]] = {}
-    for cluster, name, confidence in sentences:
-        if cluster >= 0:
-            found.setdefault(cluster, []).append((name, confidence or 0.0))
-    order = sorted(found, key=lambda c: (-len(found[c]), -sum(p for _, p in found[c]), c))
-    total = sum(map(len, found.values()))
-    shares = [len(found[cluster]) / total for cluster in order]
-    called = [found[cluster][0][0] for cluster in order]
-    return {
-        "cluster": order[0] if order else -1,
-        "name": called[0] if order else None,
-        "share": round(shares[0], 4) if order else None,
-        "clusters": "; ".join(map(str, order)),
-        "themes": "; ".join(called),
-        "shares": "; ".join(f"{share:.2f}" for share in shares),
-    }
-
-
-def write_sentence_rows(folder: Path, split: dict[str, Any], text_column: str) -> None:
-    """Write ``rows.csv`` from the table of a run that was cut into sentences."""
-    parts = sentence_rows(read_assignments(folder), text_column, split["column"])
-    write_rows(folder / "rows.csv", *parts)

@@ -1,4 +1,4 @@
-r"""Personal data out of texts, before a text leaves the machine or is written to a file.
+r"""Personal data out of texts and tables: :func:`mask` makes a table that any verb then takes.
 
 Each rule finds candidates by a pattern and may look at them twice (Luhn's sum of a card, the check
 digits of an IBAN). Where a rule cannot know, it masks: a masked order number costs a name nothing,
@@ -11,13 +11,25 @@ characters without a width.
 
 from __future__ import annotations
 
-import copy
 import ipaddress
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from coterie._validation import check_kind, checked
+from coterie.corpus.corpus import (
+    as_array,
+    as_table,
+    cell_values,
+    is_frame,
+    make_corpus,
+    value_to_text,
+)
 
 LONGEST = 20_000  # characters of a text that are looked at; the rest is cut off, never passed on
 
@@ -65,47 +77,57 @@ class Rule:
     sign: re.Pattern[str] | None = None  # texts without it are not looked at
 
 
-@dataclass(frozen=True)
-class Masked:
-    """A text without its personal data.
+@checked
+def mask(
+    data: Any,
+    text_column: str | None = None,
+    *,
+    id_column: str | None = None,
+    names: Iterable[str] = (),
+) -> Any:
+    """A table with personal data replaced by words in brackets, such as [email] and [name].
 
-    Attributes
+    Long numbers, codes and names are masked in the texts only: in other columns they may be keys.
+
+    Parameters
     ----------
-    text : str
-    found : Counter of str
-        How often each kind of data was found.
-    words : dict of str to str
-        The words that were taken out, folded, each with its kind of data.
-    """
+    data : list of str, DataFrame or Arrow table
+    text_column : str, optional
+        Default: the obvious one.
+    id_column : str, optional
+        Is left as it is.
+    names : iterable of str, optional
+        Names to mask, too, wherever they are and however they are written.
 
-    text: str
-    found: Counter[str]
-    words: dict[str, str]
-
-
-def mask(text: str) -> str:
-    """The text with personal data replaced by words in brackets.
+    Returns
+    -------
+    pandas.DataFrame or pyarrow.Table
+        A frame of pandas where one was given.
 
     Examples
     --------
-    >>> mask("Dear Anna, write to anna.b@example.org or call +49 30 1234567.")
+    >>> mask(["Dear Anna, write to anna.b@example.org or call +49 30 1234567."])["text"][0].as_py()
     'Dear [name], write to [email] or call [phone].'
     """
-    return find_personal(text).text
+    if is_frame(data):
+        table = as_table(data.reset_index(drop=True))
+        masked = mask(table, text_column, id_column=id_column, names=names)
+        return masked.to_pandas().set_axis(data.index)
+    corpus = make_corpus(data, text_column, id_column)
+    return Masker(names).table(corpus.table, corpus.text_column, id_column)
 
 
-def find_personal(text: str, kinds: Collection[str] | None = None) -> Masked:
-    """The masked text, what was found, and the words that must appear nowhere else.
+def find_personal(text: str, kinds: Collection[str] | None = None) -> tuple[str, Counter[str]]:
+    """The masked text, and how often each kind of data was found.
 
     ``kinds`` are those to look for; default: all.
 
     Examples
     --------
-    >>> find_personal("Dear Anna, call 030\u20111234567").words
-    {'030': 'phone', '1234567': 'phone', 'anna': 'name'}
+    >>> find_personal("Dear Anna, call 030\u20111234567")
+    ('Dear [name], call [phone]', Counter({'phone': 1, 'name': 1}))
     """
     found: Counter[str] = Counter()
-    words: dict[str, str] = {}
     text = text[:LONGEST]
     masked = plain(text)
     for rule in RULES:
@@ -115,15 +137,12 @@ def find_personal(text: str, kinds: Collection[str] | None = None) -> Masked:
             if new is None:
                 return match[0]
             found[rule.kind] += 1
-            for word in folded_words(_personal_part(rule.kind, match, new)):
-                if len(word) > 1 and word not in NOBODY:
-                    words.setdefault(word, rule.kind)
             return new
 
         wanted = kinds is None or rule.kind in kinds
         if wanted and (rule.sign is None or rule.sign.search(masked)):
             masked = rule.pattern.sub(put, masked)
-    return Masked(masked if found else text, found, words)
+    return (masked if found else text), found
 
 
 def plain(text: str) -> str:
@@ -176,21 +195,6 @@ class _LookAlikes(dict[int, str]):
 
 
 _LOOK_ALIKES = _LookAlikes()
-
-
-def _personal_part(kind: str, match: re.Match[str], new: str) -> str:
-    """The part of a match that tells who: all of it, without what any page or address has."""
-    if kind == "name":
-        return match["names"]
-    if kind == "email":
-        found = match[0][: match.start("last") - match.start()]
-        return re.sub(r"[\[(](?:at|dot)[\])]", " ", found, flags=re.I)
-    if kind == "link":
-        page, _, query = re.sub(r"^[^?#]*://|^www\.", "", match[0]).partition("?")
-        user = page.rpartition("@")[0]
-        codes = [word for word in WORD.findall(page) if len(word) > 24]
-        return " ".join([user, query, *codes])
-    return match[0].removesuffix(new.partition("]")[2])
 
 
 def passes_luhn(digits: str) -> bool:
@@ -364,37 +368,38 @@ class Masker:
     def __init__(self, names: Iterable[str] = ()) -> None:
         self.counts: Counter[str] = Counter()
         self._names: dict[str, list[list[str]]] = {}  # by the first word, the longest first
-        self.listed = 0
         for name in names:
-            words = folded_words(name)
-            if words and words not in self._names.setdefault(words[0], []):
-                self._names[words[0]].append(words)
-                self.listed += 1
+            check_kind("names", name, str, "a list of names")
+            if words := folded_words(name):
+                self._names.setdefault(words[0], []).append(words)
         for found in self._names.values():
             found.sort(key=len, reverse=True)
 
-    def from_zero(self) -> Masker:
-        """A masker with the same names that counts anew."""
-        out = copy.copy(self)
-        out.counts = Counter()
-        return out
-
-    @property
-    def found(self) -> dict[str, int]:
-        """How often each kind was masked so far, by the names of the kinds."""
-        return dict(sorted(self.counts.items()))
-
     def text(self, text: str) -> str:
         """The text with personal data replaced by words in brackets."""
-        return self._masked(find_personal(text))
+        return self._masked(text, None)
 
     def cell(self, text: str) -> str:
         """The same for a cell of another column, where long numbers and codes may be keys."""
-        return self._masked(find_personal(text, CELLS))
+        return self._masked(text, CELLS)
 
-    def _masked(self, masked: Masked) -> str:
-        self.counts.update(masked.found)
-        return self._without_names(masked.text)
+    def table(self, table: pa.Table, text_column: str, id_column: str | None = None) -> pa.Table:
+        """The table without personal data in its texts, nested ones, too, but for the rows' ids."""
+        for place, kind in enumerate(table.schema):
+            if kind.name == id_column or pa.types.is_temporal(kind.type):
+                continue
+            change = self.text if kind.name == text_column else self.cell
+            values = cell_values(table.column(place))
+            new = [_mask_value(value, change) for value in values]
+            if new != values:
+                column = as_array(new)
+                table = table.set_column(place, kind.with_type(column.type), column)
+        return table
+
+    def _masked(self, text: str, kinds: Collection[str] | None) -> str:
+        text, found = find_personal(text, kinds)
+        self.counts.update(found)
+        return self._without_names(text)
 
     def _without_names(self, text: str) -> str:
         if not self._names:
@@ -415,6 +420,20 @@ class Masker:
         return "".join([*out, text[end:]]) if out else text
 
 
+def _mask_value(value: Any, change: Callable[[str], str]) -> Any:
+    """A cell with all texts in it changed; bytes are a text, too, if something in it changes."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, bytes):
+        text = value_to_text(value)
+        return value if (new := change(text)) == text else new.encode()
+    if isinstance(value, dict):
+        return {key: _mask_value(inner, change) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):  # a map is a list of pairs
+        return type(value)(_mask_value(inner, change) for inner in value)
+    return value
+
+
 def masked_sentence(counts: Mapping[str, int]) -> str:
     """What was masked, for people.
 
@@ -427,6 +446,6 @@ def masked_sentence(counts: Mapping[str, int]) -> str:
     """
     if not counts:
         return "Personal data is masked; none was found."
-    kinds = sorted((SHOWN.get(kind, kind), count) for kind, count in counts.items())
+    kinds = sorted((SHOWN[kind], count) for kind, count in counts.items())
     listed = ", ".join(f"{name} {count:,}x" for name, count in kinds)
     return f"Personal data is masked: {listed}."

@@ -134,15 +134,6 @@ class Options(Reading):
         "Input",
         "FILE",
     )
-    mask: bool = option(
-        False,
-        "Mask personal data, such as e-mail addresses and numbers, in all columns, before anything "
-        "else.",
-        "Input",
-    )
-    mask_names: str | Path | Sequence[str] | None = option(
-        None, "File with names to mask, too, one in each line; in Python also a list."
-    )
     levels: Sequence[int] = option(
         (),
         "Nested levels, coarse to fine, e.g. 5,20,80; the last is the clustering.",
@@ -152,9 +143,6 @@ class Options(Reading):
     )
     max_outliers: float | str | None = option(
         None, "Mark at most this share (5%) or number of rows as outliers.", "Clusters", "SHARE"
-    )
-    split: Literal["sentences"] | None = option(
-        None, "sentences: cluster sentences, and give each row its themes with shares (rows.csv)."
     )
     themes: str | Path | Sequence[str | Mapping[str, object]] | None = option(
         None,
@@ -270,11 +258,6 @@ class Options(Reading):
         return None if self.n_clusters == "auto" else self.n_clusters
 
     @property
-    def masks(self) -> bool:
-        """Whether personal data is masked; a list of names asks for it, too."""
-        return self.mask or self.mask_names is not None
-
-    @property
     def guided(self) -> bool:
         """Whether themes, labels or constraints are given."""
         return any(name != "only_known" for name in self.steered)
@@ -314,15 +297,6 @@ class Options(Reading):
         self._check_known()
 
     def _check_known(self) -> None:
-        if self.split is not None:
-            check_choice("split", self.split, ("sentences",))
-            rows = [name for name in self.steered if name not in ("themes", "only_known")]
-            rows += [] if self.vectors is None else ["vectors"]
-            if rows:
-                raise UsageError(
-                    f"`split`: `{rows[0]}` is about whole rows, which are cut into "
-                    "sentences; leave one of the two out. `themes` works with sentences."
-                )
         if self.vectors is not None and self.encoder is not None:
             raise UsageError("`vectors`: vectors of your own need no `encoder`; leave one out.")
         if self.vectors is not None and self.themes is not None:

@@ -120,7 +120,6 @@ MANIFEST_SHAPE: dict[str, Any] = {
         "types?": {str: str},
         "texts?": Count,
         "different_texts?": Count,
-        "masked?": {"found": {str: Count}, "by_list": bool},
     },
     "summary": [str],
     "figures": {
@@ -164,7 +163,6 @@ MANIFEST_SHAPE: dict[str, Any] = {
     ),
     "levels?": {str: Count},
     "fit_sample?": Count,
-    "split?": {"by": str, "rows": Count, "column": str},
     "guidance?": {
         "given": [str],
         "empty?": [str],

@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from coterie._types import Floats, Ints
-from coterie.corpus.sentences import split_sentence
 from coterie.description import Cluster
 from coterie.errors import counted
 from coterie.hierarchy import Hierarchy
-from coterie.masking import masked_sentence
 from coterie.overview import make_overview
 
 CLOSE = 0.1  # a margin below this is a close call
@@ -65,13 +63,11 @@ def summarise(
 def about_size(facts: Mapping[str, Any], clusters: Sequence[Cluster]) -> list[str]:
     """How many texts are in how many clusters."""
     placed, rows = sum(cluster.size for cluster in clusters), facts["data"]["rows"]
-    out = [split_sentence(facts["split"]["rows"], rows)] if "split" in facts else []
     largest = max((cluster.share for cluster in clusters), default=0.0)
-    out.append(
+    return [
         f"{placed:,} of {rows:,} texts are in {counted(len(clusters), 'cluster')}; the largest "
         f"holds {100 * largest:.0f}%."
-    )
-    return out
+    ]
 
 
 def about_making(
@@ -100,14 +96,6 @@ def about_making(
         out.append(_about_number(facts, len(clusters)))
     out += [*_about_guidance(facts.get("guidance")), *_about_changes(facts)]
     return [sentence for sentence in out if sentence]
-
-
-def data_notes(facts: Mapping[str, Any]) -> list[str]:
-    """What was noticed about the data, and how much of it was masked."""
-    data = facts["data"]
-    if "masked" not in data:
-        return list(data["notes"])
-    return [*data["notes"], masked_sentence(data["masked"]["found"])]
 
 
 def _about_number(facts: Mapping[str, Any], shown: int) -> str:

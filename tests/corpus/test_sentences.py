@@ -1,26 +1,20 @@
-"""Rows cut into sentences."""
+"""Rows cut into sentences, and back."""
 
-from __future__ import annotations
-
+import pandas as pd
 import pytest
 
-from coterie.corpus import make_corpus
-from coterie.corpus.sentences import split_corpus, split_sentences
-
-TWO = ["The parcel is late.", "Where is my refund now?"]
-
+import coterie
+from coterie.corpus.sentences import sentences_of
 
 # Where a text is cut is marked by a bar.
 CUT = [
     "no mark at all here",
     "The parcel is late. |Where is my refund now?",
     "The parcel is late.\n|Where is my refund now?",
-    "the parcel is late\r\n\r\n|where is it",
     "It came, e.g. by Dr. Smith of A. Co. yesterday.",
     "Version 2.5 costs 3.99 dollars. |I want it now.",
     "Hi! The vase is broken.",
     "The vase is broken. Thanks!",
-    "Ok. Fine.",
     "“It is all broken!” |Then it rang again.",
     "我的包裹还没有到，请帮我查一下。|我想要退款，谢谢你们的帮助！",
 ]
@@ -29,19 +23,18 @@ CUT = [
 @pytest.mark.parametrize("text", CUT)
 def test_sentences(text: str) -> None:
     wanted = [" ".join(part.split()) for part in text.split("|")]
-    assert split_sentences(text.replace("|", "")) == wanted
+    assert sentences_of(text.replace("|", "")) == wanted
 
 
-def test_no_text_has_no_sentence() -> None:
-    assert split_sentences(" \n ") == []
-
-
-def test_every_row_stays_and_columns_are_repeated() -> None:
-    table = {"row": [7, 8, 9], "text": [" ".join(TWO), "", "One more text here."]}
-    rows = [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
-    corpus = split_corpus(make_corpus(rows, "text"))
-    column = corpus.split["column"]
-    assert column == "coterie_row"  # the input has a column of that name
-    assert corpus.texts == [*TWO, "", "One more text here."]
-    assert corpus.table["row"].to_pylist() == [7, 7, 8, 9]
-    assert corpus.table[column].to_pylist() == [1, 1, 2, 3]
+def test_sentences_of_a_frame_are_clustered_and_brought_back() -> None:
+    texts = ["The parcel is late. The refund is wrong.", None, "Late parcel again, late parcel.",
+             "A wrong refund again. My parcel is so late."]  # fmt: skip
+    frame = pd.DataFrame({"text": texts, "n": range(4)}, index=list("abcd"))
+    sentences = coterie.split_sentences(frame)
+    assert sentences["row"].tolist() == [0, 0, 1, 2, 3, 3]
+    assert sentences["n"].tolist() == [0, 0, 1, 2, 3, 3]
+    assert sentences["text"].tolist()[:3] == ["The parcel is late.", "The refund is wrong.", ""]
+    run = coterie.cluster(sentences, 2, method="kmeans", encoder="tfidf")
+    back = run.to_pandas().groupby("row")["name"]
+    themes = back.agg(lambda names: sorted(names.unique())).tolist()
+    assert [len(names) for names in themes] == [2, 1, 1, 2] and themes[0] == themes[3]

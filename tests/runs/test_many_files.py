@@ -73,7 +73,7 @@ def test_the_sample_is_that_of_one_file_in_any_order(folder: Path) -> None:
         merged = StreamSampler(150, 3)
         for shard in (one for one in order if one.rows):
             sampler = StreamSampler(150, 3)
-            for chunk in shards.read_shard(shard, "text", None, None):
+            for chunk in shards.read_shard(shard, "text", None):
                 sampler.add(
                     coterie.corpus.Chunk(
                         shard.first + chunk.first, chunk.table, chunk.texts, chunk.values
@@ -162,17 +162,6 @@ def test_a_stopped_run_goes_on_to_the_same_files(
     for name in mine.keys() - {"manifest.json", "report.html"}:
         assert mine[name] == theirs[name], name
     assert read(cut / "manifest.json")["summary"] == read(whole / "manifest.json")["summary"]
-
-
-def test_masked_rows_are_counted_once(tmp_path: Path) -> None:
-    for k in range(2):
-        texts = [f"write to anna{i}@example.org about {FRUIT[i % 4]} {i}" for i in range(60)]
-        pyarrow.parquet.write_table(pa.table({"text": texts}), tmp_path / f"{k}.parquet")
-    run("cluster", tmp_path / "*.parquet", "-k", 2, "--encoder", "tfidf", "-m", "kmeans", "-q",
-        "--set", "fit_sample=5", "--mask", "--out", tmp_path / "o")  # fmt: skip
-    found = Run(tmp_path / "o")
-    assert found.manifest["data"]["masked"]["found"] == {"email": 120}
-    assert not any("@" in text for text in found.texts)
 
 
 @pytest.mark.parametrize("pass_", ["first", "second"])

@@ -211,7 +211,6 @@ def test_files_that_hold_no_vectors_are_refused(tmp_path: Path) -> None:
     [
         ({"encoder": "tfidf"}, "vectors of your"),
         ({"themes": ["cars"]}, "cannot be compared"),
-        ({"split": "sentences"}, "is about whole rows"),
         ({"fit_sample": 10}, "texts is fitted"),
     ],
 )

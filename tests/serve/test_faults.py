@@ -152,7 +152,7 @@ def test_requests_for_much_work_hold_up_nobody_and_end_when_given_up(
     process, port = begin(
         warm_python, folder, "--timeout", "3" if given_up_by == "service" else "60"
     )
-    body = json.dumps({"texts": ["a." * 10_000] * 390, "mask": True}).encode()
+    body = json.dumps({"texts": ["a." * 10_000] * 390}).encode()
     asked = HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body
 
     def get(path: str) -> tuple[int, bytes, float]:

@@ -19,7 +19,6 @@ import coterie
 from coterie import open_run
 from coterie._folders import held
 from coterie.editing import edit
-from coterie.masking import Masker
 from trees import whole
 
 TEXTS = ["ripe plum juice", "the bus driver and the brake", "a violin song", "qqq", " ", ""]
@@ -488,38 +487,6 @@ def test_the_page_is_found_without_its_last_slash(reading: Any) -> None:
     assert (answer.status, answer.headers["location"]) == (308, "tickets/")
     assert reading.get("/runs/tickets/").body == reading.get("/").body
     assert reading.get("/runs/other").code == "serve.no_run"
-
-
-def test_texts_of_a_masked_run_are_masked(
-    start: Callable[..., Any], tmp_path: Path, topics: tuple[list[str], list[str]]
-) -> None:
-    folders = [tmp_path / name for name in ("rules", "listed", "plain")]
-    for folder, options in zip(
-        folders, ({"mask": True}, {"mask_names": ["Zebedee"]}, {}), strict=True
-    ):
-        coterie.cluster(topics[0], 3, method="kmeans", encoder="tfidf", folder=folder, **options)
-    secret = {"texts": ["violin for a.b@example.org and Zebedee", "violin"]}
-    client = start(*folders)
-    found = client.post("/runs/rules/predict", secret).json
-    assert found["masked"] == {"email": 1}
-    assert [p["text"] for p in found["predictions"]] == ["violin for [email] and Zebedee", "violin"]
-    assert found["predictions"][0]["cluster"] in range(3)
-    open_ = client.post("/runs/rules/predict", {**secret, "mask": False}).json
-    assert "masked" not in open_ and "text" not in open_["predictions"][0]
-    assert "masked" not in client.post("/runs/plain/predict", secret).json
-    assert client.post("/runs/plain/predict", {**secret, "mask": True}).json["masked"] == {
-        "email": 1
-    }
-    for path in ("predict", "update"):
-        answer = client.post(f"/runs/listed/{path}", secret)
-        assert (answer.status, answer.code) == (422, "serve.no_mask_names")
-    client = start(*folders, masker=Masker(["zebedee"]))
-    for _ in range(2):  # each request is counted by itself
-        found = client.post("/runs/listed/predict", secret).json
-        assert found["masked"] == {"email": 1, "name": 1}
-    assert client.post("/runs/listed/update", secret).status == 200
-    assert open_run(folders[1]).table["text"].to_pylist()[-2] == "violin for [email] and [name]"
-    assert open_run(folders[1]).manifest["data"]["masked"]["found"] == {"email": 1, "name": 1}
 
 
 def test_every_address_is_documented_and_its_examples_work(

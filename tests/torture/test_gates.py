@@ -303,13 +303,12 @@ def places(value: object, path: tuple = ()) -> list[tuple]:
 @pytest.fixture(scope="module")
 def rich(original: Path, table: Path) -> list[Path]:
     """Runs that have between them whatever a manifest may hold."""
-    masked, cut, more = (table.with_name(name) for name in ("masked", "cut", "more.csv"))
-    usual = ["-k", 4, "-m", "kmeans", "--encoder", "tfidf", "-q", "--mask"]
-    call("cluster", table, *usual, "--labels", "channel", "--out", masked, code=0)
+    guided, more = table.with_name("guided"), table.with_name("more.csv")
+    usual = ["-k", 4, "-m", "kmeans", "--encoder", "tfidf", "-q"]
+    call("cluster", table, *usual, "--labels", "channel", "--out", guided, code=0)
     more.write_text("id,text,channel\n90,my parcel is late again,mail\n")
-    call("update", masked, more, code=0)
-    call("cluster", table, *usual, "--set", "split=sentences", "--out", cut, code=0)
-    return [original, masked, cut]
+    call("update", guided, more, code=0)
+    return [original, guided]
 
 
 def test_every_value_of_a_manifest_has_its_kind(rich: list[Path], tmp_path: Path) -> None:
@@ -328,13 +327,6 @@ def test_every_value_of_a_manifest_has_its_kind(rich: list[Path], tmp_path: Path
                 run_files.read_manifest(tmp_path)
                 taken.append((run.name, path))
     assert not taken, str(taken)
-
-
-def test_what_was_masked_is_told_by_its_kind(rich: list[Path], table: Path, tmp_path) -> None:
-    run = Path(shutil.copytree(rich[1], tmp_path / "run"))
-    data = json.loads((run / "manifest.json").read_text("utf-8"))["data"]
-    rewrite(run / "manifest.json", data={**data, "masked": 5})
-    assert says(call("predict", run, table, code=3).output, "is damaged: it should be", "5")
 
 
 # Sizes ------------------------------------------------------------------------------------------

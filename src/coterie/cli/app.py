@@ -29,6 +29,7 @@ VERBS = {
     "report": ("runs", "Write the page of a run again, or a figure of it."),
     "export": ("runs", "Write the tables of a run for Excel and other programs."),
     "serve": ("serve", "Serve runs over HTTP: predict, search, edit, update, and the page."),
+    "mask": ("mask", "Replace personal data in a table by words in brackets."),
     "evaluate": ("analyses", "Score a column of clusters against a column of true labels."),
     "methods": ("tools", "List the methods, or show one with its parameters and presets."),
     "augment": ("augment", "Make augmentations of each text, for methods that train on pairs."),

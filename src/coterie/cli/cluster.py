@@ -76,8 +76,8 @@ def cluster(
     ),
     settings: list[str] | None = option(
         None,
-        "A parameter of the method, see 'coterie methods NAME'; or effort, preset, views, split, "
-        "write, constraints, mask_names, fit_sample, include_encoder, format, encoding, header. "
+        "A parameter of the method, see 'coterie methods NAME'; or effort, preset, views, "
+        "write, constraints, fit_sample, include_encoder, format, encoding, header. "
         "Repeatable.",
         "--set",
         metavar="KEY=VALUE",

@@ -66,15 +66,6 @@ def predict(
         "--drift", "Print which texts fit nowhere and which clusters change, on stderr."
     ),
     fail_above: str | None = options.FAIL_ABOVE,
-    mask: bool | None = option(
-        None,
-        "Mask personal data in what is written. Default: if that of the run is masked.",
-        "--mask/--no-mask",
-        show_default=False,
-    ),
-    mask_names: Path | None = option(
-        None, "File with names to mask, too; needed if the run was masked by one."
-    ),
     no_cache: bool = options.NO_CACHE,
 ) -> None:
     """Assign new texts to the clusters of a run.
@@ -88,9 +79,6 @@ def predict(
     From a folder of Parquet files it writes a folder with as many files. --engine ray distributes
     them over the machines of a Ray cluster; if a worker dies, another one labels its file.
 
-    If the run was made with --mask, predict masks personal data in the new rows, too, in all
-    columns but that of --id-column. --no-mask writes the rows as they are.
-
     --drift compares the texts with those of the run. With --fail-above 10% the exit code is 4 if
     more than 10% of the texts fit no cluster; the output is written all the same.
 
@@ -101,14 +89,13 @@ def predict(
         coterie predict tickets.clusters parts/ --out labelled/ --engine ray
     """
     from coterie.drift import read_share
-    from coterie.masking import masked_sentence
     from coterie.runs.label import predict_file
     from coterie.runs.shards import is_sharded, predict_shards
 
     limit = None if fail_above is None else read_share(fail_above)
     watched = drift or limit is not None
     given: dict[str, Any] = {"text_column": text_column, "id_column": id_column}
-    given |= {"outlier_limit": outlier_limit, "mask": mask, "mask_names": mask_names}
+    given |= {"outlier_limit": outlier_limit}
     given |= {"level": None if level is None else read_number(level)}
     if keep_vectors or engine != "local" or workers is not None or is_sharded(file):
         if format not in ("auto", "parquet"):
@@ -135,8 +122,6 @@ def predict(
     say_header(done.read)
     if done.sentence:
         say(done.sentence)
-    if done.masked is not None:
-        say(masked_sentence(done.masked))
     for sentence in () if done.drift is None else done.drift.sentences():
         say(sentence)
     _fail_above(done.drift, limit)
@@ -161,9 +146,6 @@ def update(
         None, "Column of FILE with the texts. Default: called as in the run.", "--text-column -t"
     ),
     id_column: str | None = option(None, "none: add the rows without ids. Default: as in the run."),
-    mask_names: Path | None = option(
-        None, "File with names to mask; needed if the run was masked by one."
-    ),
     dry_run: bool = switch("--dry-run", "Print what the update does; write nothing."),
     fail_above: str | None = options.FAIL_ABOVE,
     format: str = options.FORMAT,
@@ -207,7 +189,6 @@ def update(
         file,
         text_column=text_column,
         id_column=id_column,
-        mask_names=mask_names,
         dry_run=dry_run,
         format=format,
         encoding=encoding,

@@ -52,9 +52,6 @@ def serve(
     ),
     mcp_http: bool = switch("--mcp-http", "Answer assistants at /mcp, too."),
     allow_edits: bool = switch("--allow-edits", "Assistants may rename and merge clusters."),
-    mask_names: Path | None = option(
-        None, "File with names to mask; needed if a run was masked by one."
-    ),
 ) -> None:
     """Serve runs over HTTP: predict, search, edit, update, and the page.
 
@@ -90,7 +87,6 @@ def serve(
         need("mcp", "mcp")
     elif allow_edits:
         raise UsageError("`allow_edits` is about assistants; give --mcp or --mcp-http, too.")
-    from coterie.runs.masked import make_masker
     from coterie.serve.server import name_runs
     from coterie.serve.server import serve as start
 
@@ -105,7 +101,6 @@ def serve(
         max_batch=max_batch,
         max_wait=max_wait / 1000,
         assistants_edit=allow_edits,
-        masker=None if mask_names is None else make_masker(mask_names),
     )
     say(f"reading {', '.join(named)} ...")
     if mcp:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import numbers
 import re
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,6 @@ from coterie._emoji import EMOJI
 from coterie._types import Ints
 from coterie._validation import checked, did_you_mean
 from coterie.errors import DataError, UsageError
-from coterie.masking import Masker
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
 TURNING = re.compile(r"[\u202a-\u202e\u2066-\u2069]")  # direction overrides and embeddings
@@ -301,7 +301,6 @@ class LargeTable:
     survey: Survey  # what the first look through them found
     columns: Any  # those that are worth counting
     shards: Sequence[Any] = ()  # the files, where each is labelled by itself
-    masker: Masker | None = None
 
     def __iter__(self) -> Iterator[Chunk]:
         """The rows of the first look, and no others: a log file may have grown since."""
@@ -335,14 +334,9 @@ class Corpus:
     id_column : str or None
     notes : tuple of DataNote
         What reading noticed: empty rows, duplicates, control characters, very long texts, ...
-    masked : dict, optional
-        How often each kind of personal data was masked; None if nothing was to be masked.
     large : LargeTable, optional
         All rows of a table that is too large to fit: ``texts`` are then a sample of its different
         texts, repeated as they occur, and ``table`` has its columns but no rows.
-    split : dict, optional
-        Of rows that were cut into sentences: how many ``rows`` there were, and the ``column`` with
-        the number of each sentence's row, from 1.
     """
 
     texts: list[str]
@@ -350,9 +344,7 @@ class Corpus:
     text_column: str
     id_column: str | None = None
     notes: tuple[DataNote, ...] = field(default=(), compare=False)
-    masked: Mapping[str, int] | None = None
     large: LargeTable | None = None
-    split: Mapping[str, Any] | None = None
 
     def __len__(self) -> int:
         return len(self.texts) if self.large is None else self.large.survey.rows
@@ -390,12 +382,8 @@ def build(
     id_column: str | None = None,
     notes: Sequence[DataNote] = (),
     name: str = UNNAMED,
-    masker: Masker | None = None,
 ) -> Corpus:
-    """Clean and mask the text column of a table, and note what is unusual about it."""
-    if masker is not None:
-        masker.counts.clear()
-        table = mask_table(table, text_column, id_column, masker)
+    """Clean the text column of a table, and note what is unusual about it."""
     values = cell_values(table.column(text_column))
     if not values:
         raise DataError(
@@ -412,38 +400,7 @@ def build(
         if kind in flags
     ]
     notes = (*notes, *(note for note in found if note))
-    masked = None if masker is None else masker.found
-    return Corpus(texts, table, text_column, id_column, notes, masked)
-
-
-def mask_table(
-    table: pa.Table, text_column: str, id_column: str | None, masker: Masker
-) -> pa.Table:
-    """The table without personal data in its texts, nested ones, too, but for the rows' ids."""
-    for place, kind in enumerate(table.schema):
-        if kind.name == id_column or pa.types.is_temporal(kind.type):
-            continue
-        change = masker.text if kind.name == text_column else masker.cell
-        values = cell_values(table.column(place))
-        new = [_mask(value, change) for value in values]
-        if new != values:
-            column = as_array(new)
-            table = table.set_column(place, kind.with_type(column.type), column)
-    return table
-
-
-def _mask(value: Any, change: Callable[[str], str]) -> Any:
-    """A cell with all texts in it changed; bytes are a text, too, if something in it changes."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, bytes):
-        text = value_to_text(value)
-        return value if (new := change(text)) == text else new.encode()
-    if isinstance(value, dict):
-        return {key: _mask(inner, change) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):  # a map is a list of pairs
-        return type(value)(_mask(inner, change) for inner in value)
-    return value
+    return Corpus(texts, table, text_column, id_column, notes)
 
 
 def clean_values(values: Sequence[Any]) -> CleanTexts:
@@ -511,21 +468,13 @@ def texts_from(data: Any, text_column: str | None = None) -> list[str]:
 
 
 @checked
-def make_corpus(
-    data: Any,
-    text_column: str | None = None,
-    id_column: str | None = None,
-    *,
-    masker: Masker | None = None,
-) -> Corpus:
+def make_corpus(data: Any, text_column: str | None = None, id_column: str | None = None) -> Corpus:
     """Turn any supported object into a :class:`Corpus` with all its columns.
 
     Parameters
     ----------
     data : list, ndarray, Series, DataFrame, pyarrow Array or Table, Dataset, or list of dict
     text_column, id_column : str, optional
-    masker : Masker, optional
-        Masks personal data, in the table as well.
     """
     if isinstance(data, Iterator) and not hasattr(data, "__arrow_c_stream__"):
         data = list(data)
@@ -535,7 +484,7 @@ def make_corpus(
     if id_column is not None:
         check_column(table, id_column, "`id_column`")
     chosen = pick_text_column(table, text_column, "`text_column`")
-    return build(table, chosen, id_column, masker=masker)
+    return build(table, chosen, id_column)
 
 
 def as_table(data: Any) -> pa.Table | None:
@@ -571,6 +520,12 @@ def as_table(data: Any) -> pa.Table | None:
         names = dict.fromkeys(name for row in data for name in row)
         return _table_of({name: [row.get(name) for row in data] for name in names})
     return None
+
+
+def is_frame(data: Any) -> bool:
+    """Whether it is a frame of pandas, which is not imported for this."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(data, pandas.DataFrame)
 
 
 def _column(column: Any) -> Any:

@@ -20,7 +20,6 @@ from coterie.corpus.corpus import (
     cell_values,
     check_column,
     clean_values,
-    mask_table,
     pick_text_column,
 )
 from coterie.corpus.delimited import Delimited
@@ -29,7 +28,6 @@ from coterie.corpus.jsonlines import Kinds, read_json
 from coterie.corpus.source import Source, longest, too_long, whole_lines
 from coterie.corpus.tables import Database, arrow_tables, count_rows, read_sheet
 from coterie.errors import DataError
-from coterie.masking import Masker
 
 FIRST_ROWS = 1_000  # of the first part; they tell which column holds the texts
 
@@ -41,7 +39,7 @@ class TextStream:
     ----------
     source : str, Path or Source
     text_column, id_column : str, optional
-    format, encoding, header, masker
+    format, encoding, header
         As for :func:`read_corpus`.
 
     Attributes
@@ -64,7 +62,7 @@ class TextStream:
     """
 
     @checked
-    def __init__(  # noqa: PLR0913 - how tables are written
+    def __init__(
         self,
         source: str | Path | Source | Sequence[str | Path],
         *,
@@ -73,12 +71,11 @@ class TextStream:
         format: str = "auto",
         encoding: str = "utf-8",
         header: bool | None = None,
-        masker: Masker | None = None,
     ) -> None:
         check_choice("format", format, FORMATS)
         self.source = source if isinstance(source, Source) else Source(source)
         self.text_column, self.id_column = text_column, id_column
-        self.encoding, self.header, self.masker = encoding, header, masker
+        self.encoding, self.header = encoding, header
         self._wanted = tuple(name for name in (text_column, id_column) if name is not None)
         self._checked = False
         head = self.source.head()
@@ -99,12 +96,8 @@ class TextStream:
     def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
         """Parts of at most so many rows; fewer at first, and where a pipe has no more for now."""
         first = 0
-        if self.masker is not None:
-            self.masker.counts.clear()
         for table in self._sized(self.tables(), rows):
             column = self.check_columns(table)
-            if self.masker is not None:
-                table = mask_table(table, column, self.id_column, self.masker)
             values = cell_values(table.column(column))
             yield Chunk(first, table, clean_values(values), values)
             first += table.num_rows
@@ -264,7 +257,7 @@ class ColumnOptions(ReadOptions, total=False):
 
 
 @checked
-def read_corpus(  # noqa: PLR0913 - how tables are written
+def read_corpus(
     source: str | Path | Source | Sequence[str | Path],
     *,
     text_column: str | None = None,
@@ -272,7 +265,6 @@ def read_corpus(  # noqa: PLR0913 - how tables are written
     format: str = "auto",
     encoding: str = "utf-8",
     header: bool | None = None,
-    masker: Masker | None = None,
 ) -> Corpus:
     """Read a file (or ``-`` for standard input) into a corpus.
 
@@ -293,8 +285,6 @@ default="auto"
     header : bool, optional
         Whether the first row of a CSV, TSV or Excel file names the columns. By default it is
         guessed from the first rows; a note says so where it is not clear.
-    masker : Masker, optional
-        Masks personal data, in the table as well.
     """
     opened = source if isinstance(source, Source) else Source(source, again=True)
     opened.take()
@@ -307,7 +297,7 @@ default="auto"
         header=header,
     )
     table = stream.whole()
-    return build(table, stream.check_columns(table), id_column, stream.notes, opened.name, masker)
+    return build(table, stream.check_columns(table), id_column, stream.notes, opened.name)
 
 
 def read_table(

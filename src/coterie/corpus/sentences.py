@@ -1,13 +1,21 @@
-"""Rows cut into sentences, each a text of its own."""
+"""Rows cut into sentences: a table in, a table with a row for each sentence out."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
-from coterie.corpus.corpus import Corpus, build, clean_text, combine, value_to_text
+from coterie._validation import checked
+from coterie.corpus.corpus import (
+    as_table,
+    clean_text,
+    combine,
+    is_frame,
+    make_corpus,
+    value_to_text,
+)
 
 # After a sentence: its last mark with closing quotes, then blanks; or a line break.
 END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])|\s*[\r\n\u2028\u2029]+\s*")
@@ -20,12 +28,49 @@ ABBREVIATION = re.compile(
 SENTENCE_WORDS = 3  # at least; fewer belong to the sentence beside them
 
 
-def split_sentences(text: str) -> list[str]:
+@checked
+def split_sentences(data: Any, text_column: str | None = None) -> Any:
+    """A table with a row for each sentence.
+
+    Parameters
+    ----------
+    data : list of str, DataFrame or Arrow table
+    text_column : str, optional
+        Default: the obvious one.
+
+    Returns
+    -------
+    pandas.DataFrame or pyarrow.Table
+        The columns of the input, a sentence in place of the text, and ``row``: the number of the
+        input row, from 0. A row without a text stays as it is. If the input has a column ``row``,
+        the new one is ``coterie_row``.
+
+    Examples
+    --------
+    >>> split_sentences(["The vase is broken. Can I have a refund?", "No parcel yet"]).to_pydict()
+    {'text': ['The vase is broken.', 'Can I have a refund?', 'No parcel yet'], 'row': [0, 0, 1]}
+    """
+    if is_frame(data):
+        sentences = split_sentences(as_table(data.reset_index(drop=True)), text_column)
+        return sentences.to_pandas()
+    corpus = make_corpus(data, text_column)
+    texts, rows = [], []
+    for row, value in enumerate(corpus.values(corpus.text_column)):
+        for sentence in sentences_of(value_to_text(value)) or [""]:
+            texts.append(sentence)
+            rows.append(row)
+    table = corpus.table.take(pa.array(rows))
+    place = table.column_names.index(corpus.text_column)
+    table = table.set_column(place, corpus.text_column, pa.array(texts, pa.string()))
+    return combine(table, {"row": rows})
+
+
+def sentences_of(text: str) -> list[str]:
     """The sentences of a text, cleaned; short ones, such as a greeting, join the next.
 
     Examples
     --------
-    >>> split_sentences("Hi! The vase broke, e.g. at the top. Can I have a refund? Thanks.")
+    >>> sentences_of("Hi! The vase broke, e.g. at the top. Can I have a refund? Thanks.")
     ['Hi! The vase broke, e.g. at the top.', 'Can I have a refund? Thanks.']
     """
     parts: list[str] = []
@@ -56,28 +101,4 @@ def _is_long(text: str) -> bool:
     """Whether there are enough words; scripts without blanks have a word per few characters."""
     return len(text.split()) >= SENTENCE_WORDS or (
         not text.isascii() and len(text) >= 4 * SENTENCE_WORDS
-    )
-
-
-def split_corpus(corpus: Corpus) -> Corpus:
-    """A row for each sentence, with a new column that has the number of its row from 1."""
-    texts, rows = [], []
-    for row, value in enumerate(corpus.values(corpus.text_column)):
-        for sentence in split_sentences(value_to_text(value) or "") or [""]:
-            texts.append(sentence)
-            rows.append(row)
-    table = corpus.table.take(pa.array(rows))
-    place = table.column_names.index(corpus.text_column)
-    table = table.set_column(place, corpus.text_column, pa.array(texts, pa.string()))
-    table = combine(table, {"row": [row + 1 for row in rows]})
-    whole = build(table, corpus.text_column)
-    split = {"rows": len(corpus), "column": table.column_names[-1]}
-    return replace(whole, id_column=corpus.id_column, masked=corpus.masked, split=split)
-
-
-def split_sentence(rows: int, sentences: int) -> str:
-    """What the summary of a run says about its texts."""
-    return (
-        f"{rows:,} rows were cut into {sentences:,} sentences, which are the texts here; rows.csv "
-        "has the themes of each row."
     )

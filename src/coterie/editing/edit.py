@@ -37,7 +37,7 @@ from coterie.hierarchy import (
     build_hierarchy,
     carry_names,
 )
-from coterie.masking import folded_words, mask
+from coterie.masking import folded_words
 from coterie.metrics import silhouette
 from coterie.outliers import OutlierLimit
 from coterie.report.folder import SILHOUETTE, make_map
@@ -397,9 +397,9 @@ def _describe(run: Clustering, draft: Draft, p: Floats) -> list[Cluster]:
 
 
 def is_quoted(quote: str, texts: Sequence[str], rows: Ints) -> bool:
-    """Whether a quote is in one of the rows, in any case, once personal data is masked."""
+    """Whether a quote is in one of the rows, in any case."""
     words = " ".join(folded_words(quote))
-    return any(words in " ".join(folded_words(mask(texts[row]))) for row in rows)
+    return any(words in " ".join(folded_words(texts[row])) for row in rows)
 
 
 def same_groups(old: Hierarchy, before: Ints, new: Hierarchy, after: Ints) -> list[dict[int, int]]:

@@ -16,7 +16,7 @@ from coterie.corpus.corpus import is_placeholder
 from coterie.description import Cluster, rename_clusters
 from coterie.description.names import numbered
 from coterie.errors import CoterieError, counted
-from coterie.masking import SHOWN, WORD, find_personal, folded_words
+from coterie.masking import find_personal
 from coterie.naming.endpoint import Endpoint
 
 WORDS = 12  # of a cluster that are sent
@@ -73,12 +73,6 @@ def make_requests(clusters: Sequence[Cluster], asked: NameOptions) -> dict[int, 
 
     Nothing is asked about clusters without texts, or of placeholders such as "n/a" alone.
     """
-    personal = {
-        word
-        for cluster in clusters
-        for text in (*cluster.examples, *cluster.diverse, *cluster.borderline)
-        for word in find_personal(text).words
-    } - SHOWN.keys()  # marks stay
     told = f"{asked.prompt or TASK} {ANSWER % (asked.language or 'the language of the texts')}"
     start = [{"role": "system", "content": told}]
     for words, texts, name, description in FORM:
@@ -88,7 +82,7 @@ def make_requests(clusters: Sequence[Cluster], asked: NameOptions) -> dict[int, 
     out = {}
     for place, cluster in enumerate(clusters):
         if cluster.size and not all(map(is_placeholder, _known(cluster))):
-            question = _question(*_shown(cluster, asked.examples, personal))
+            question = _question(*_shown(cluster, asked.examples))
             messages = [*start, {"role": "user", "content": question}]
             out[place] = {"model": asked.model, "messages": messages, "temperature": 0}
     return out
@@ -102,14 +96,11 @@ def _question(words: Iterable[str], texts: Iterable[str]) -> str:
     return "\n".join([f"Words: {'; '.join(words)}", *(f"- {text}" for text in texts)])
 
 
-def _shown(cluster: Cluster, examples: int, personal: set[str]) -> tuple[list[str], list[str]]:
+def _shown(cluster: Cluster, examples: int) -> tuple[list[str], list[str]]:
     """Words and texts of a cluster without personal data."""
 
     def masked(text: str) -> str:
-        return WORD.sub(
-            lambda match: "[name]" if personal.intersection(folded_words(match[0])) else match[0],
-            " ".join(find_personal(text).text.split()),
-        )
+        return " ".join(find_personal(text)[0].split())
 
     # Central texts say what the cluster is about, spread ones how far it reaches.
     half = (examples + 1) // 2

@@ -42,7 +42,7 @@ from coterie.run_files import (
     table_of,
     table_parts,
 )
-from coterie.summary import about_making, about_size, data_notes
+from coterie.summary import about_making, about_size
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
         overview=make_overview(manifest, clusters, levels),
         made=about_making(manifest, clusters, levels),
         clusters=clusters,
-        notes=data_notes(manifest),
+        notes=manifest["data"]["notes"],
         settings=_settings(manifest),
         quality=quality,
         points=points,

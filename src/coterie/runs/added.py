@@ -7,7 +7,6 @@ elsewhere than the table does is bound to its cluster.
 from __future__ import annotations
 
 import copy
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -270,16 +269,10 @@ class AddedRows:
         New rows that fit nowhere.
     alarm : bool
         Whether there is a new theme.
-    n_input : int
-        New rows of the input; a run of sentences has several texts for one.
     """
 
     def __init__(self, run: Clustering, corpus: Corpus) -> None:
         self.run, self.corpus = run, corpus
-        self.split = run.facts.get("split")
-        self.n_input = len(corpus)
-        if self.split is not None:
-            self.n_input = len(set(corpus.table.column(self.split["column"]).to_pylist()))
         self.draft, self.grown = Draft.of(run), run.tree
         # What is learned: the clusters, or the finest ones of a merge tree
         self.known = self.draft.labels if run.tree is None else self.draft.finest
@@ -501,7 +494,7 @@ class AddedRows:
         before = self.run.facts
         entry = {
             "when": now(),
-            "rows": self.n_input,
+            "rows": len(self.corpus),
             "sha256": self.corpus.sha256,
             "new": self.new,
             "fit_nowhere": int(self.strange.sum()),
@@ -520,17 +513,6 @@ class AddedRows:
             "editing": {**before.get("editing", {}), **self.draft.facts},
             "updates": [*before.get("updates", []), entry],
         }
-        if self.split is not None:
-            facts["split"] = {**self.split, "rows": self.split["rows"] + self.n_input}
-        if self.corpus.masked is not None:
-            facts["data"] |= _masked_data(before["data"], self.corpus.masked)
         if self.run.marks and "outliers" in facts:
             facts["outliers"] = {**facts["outliers"], "marked": int(self.outliers.sum())}
         return facts
-
-
-def _masked_data(data: Mapping[str, Any], new: Mapping[str, int]) -> dict[str, Any]:
-    """What was masked in old and new rows."""
-    known = data.get("masked", {"found": {}, "by_list": True})
-    found = dict(sorted((Counter(known["found"]) + Counter(new)).items()))
-    return {"masked": {**known, "found": found}}

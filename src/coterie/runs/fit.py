@@ -22,7 +22,6 @@ from coterie.choose import Choice, choose_n_clusters
 from coterie.corpus import Corpus
 from coterie.errors import UsageError, counted
 from coterie.guidance import Guidance
-from coterie.masking import masked_sentence
 from coterie.methods.auto import Auto
 from coterie.options import Options
 from coterie.run_files import NEXT, index_of, model_folder
@@ -92,8 +91,6 @@ def _make_run(data: object, asked: Options, engine: Engine) -> MadeRun:
             return MadeRun(path, fresh=False)
         with _stoppable(place):
             model = fit.run(place)
-            if corpus.split is not None:
-                place.manifest["split"] = {"by": asked.split, **corpus.split}
             if guidance is not None and asked.guided:
                 place.manifest["guidance"] = about_guidance(guidance, model, asked)
             Results(place, asked, model, corpus, earlier, fit.medium, engine).write()
@@ -102,7 +99,7 @@ def _make_run(data: object, asked: Options, engine: Engine) -> MadeRun:
         model=model if corpus.large is None else None,
         remarks=place.remarks,
         temporary=temporary,
-        index=index_of(None if asked.split else data),
+        index=index_of(data),
     )
 
 
@@ -127,8 +124,6 @@ class RunFit:
             say(f"{counted(len(corpus), 'row')}, texts in the column {corpus.text_column!r}")
             for note in corpus.notes:
                 say(f"  {note.message}")
-            if corpus.masked is not None:
-                say(f"  {masked_sentence(corpus.masked)}")
 
     @cached_property
     def fitting(self) -> Fitting:

@@ -88,9 +88,6 @@ class RunFolder:
             },
             "versions": versions(),
         }
-        if corpus.masked is not None:
-            by_list = options.mask_names is not None
-            self.manifest["data"]["masked"] = {"found": corpus.masked, "by_list": by_list}
         self.manifest["number_of_clusters"] = None if choice is None else choice.to_dict()
         if corpus.large is not None:
             found = corpus.large.survey
@@ -182,7 +179,8 @@ class RunFolder:
         mine = self.manifest
         keys = ("method", "parameters", "handover")
         pairs = {key: (earlier.get(key, mine[key]), mine[key]) for key in keys}
-        pairs["data"] = (_reading(earlier), _reading(mine))
+        ids = (facts.get("data", {}).get("id_column") for facts in (earlier, mine))
+        pairs["id_column"] = tuple(ids)
         for key, (before, asked) in pairs.items():
             if before != asked:
                 raise UsageError(
@@ -198,12 +196,6 @@ class RunFolder:
                 f"`resume`: the run in {self.work} was fitted on {fitted} texts, not "
                 f"{mine['fit_sample']:,}; repeat the same command."
             )
-
-
-def _reading(manifest: dict[str, Any]) -> dict[str, Any]:
-    """How the table was read, apart from its texts."""
-    data = manifest.get("data", {})
-    return {"id_column": data.get("id_column"), "mask": "masked" in data}
 
 
 def now() -> str:

@@ -38,7 +38,6 @@ from coterie.drift import Drift, find_drift
 from coterie.encoders.given import given_vectors
 from coterie.errors import UsageError
 from coterie.hierarchy import Hierarchy
-from coterie.masking import Masker
 from coterie.methods import load
 from coterie.novelty import place_new
 from coterie.outliers import OutlierLimit, choose_rows
@@ -50,7 +49,6 @@ from coterie.run_files import (
     result_columns,
 )
 from coterie.runs.added import held_out
-from coterie.runs.masked import masker_of
 from coterie.runs.outputs import check_output, is_labelled
 from coterie.tree import Tree, TreeRows, need_tree
 
@@ -66,7 +64,6 @@ class Labelled:
     read: tuple[DataNote, ...]  # what was guessed about the file
     sentence: str  # how many texts are outliers; empty where none can be
     drift: Drift | None = None  # how the texts differ from those of the run, if that was asked
-    masked: dict[str, int] | None = None  # how often each kind of personal data was masked
 
 
 class Observer(Protocol):
@@ -282,13 +279,11 @@ def made_from(
     model: str,
     text_column: str | None,
     outlier_limit: float | None,
-    masker: Masker | None,
     level: int | str | None = None,
 ) -> dict[str, Any]:
     """What decides labelled rows besides the input; only a table of the same is continued."""
     settings = {"model": model, "text_column": text_column, "outlier_limit": outlier_limit}
-    settings |= {} if level is None else {"level": str(level)}
-    return settings if masker is None else {**settings, "masked_by": masker.listed}
+    return settings if level is None else {**settings, "level": str(level)}
 
 
 def model_digest(folder: Path) -> str:
@@ -328,8 +323,6 @@ def predict_file(  # noqa: PLR0913 - what the command has
     outlier_limit: float | None = None,
     drift: bool = False,
     vectors: str | Path | None = None,
-    mask: bool | None = None,
-    mask_names: str | Path | Sequence[str] | None = None,
     **reading: Unpack[ColumnOptions],
 ) -> Labelled:
     """Put the rows of a file into the clusters of a run, in memory that does not grow with it.
@@ -352,11 +345,6 @@ def predict_file(  # noqa: PLR0913 - what the command has
         Compare the texts with those of the run: which fit nowhere, which clusters change.
     vectors : str or Path, optional
         Column or file with the vectors of the rows, for a run that was made with vectors.
-    mask : bool, optional
-        Mask personal data in what is written, before the texts are encoded. Default: if that of the
-        run is masked.
-    mask_names : str, Path or sequence of str, optional
-        List of names to mask, too, or a file of them; needed if the run was masked by one.
     **reading
         ``text_column``, ``id_column``, ``format``, ``encoding`` and ``header``.
 
@@ -368,14 +356,13 @@ def predict_file(  # noqa: PLR0913 - what the command has
     workbook = target is not None and target.suffix.lower() == ".xlsx"
     if target is not None:
         check_output(target, [file_of(str(file))[0], folder], wrote=is_labelled)
-    masker = masker_of(Path(folder), mask, mask_names)
     labeller = Labeller.read(Path(folder), outlier_limit, level)
     if vectors is not None:
         labeller.use_vectors(vectors)
     sample = DriftSample(RunFiles(folder), labeller.model) if drift else None
     if sample is not None:
         labeller.observers.append(sample)
-    stream = TextStream(file, **reading, masker=masker)
+    stream = TextStream(file, **reading)
     rows, notes = 0, list[str]()
     if not isinstance(out, (str, Path)):
         for part, columns in label(stream, labeller):
@@ -387,8 +374,7 @@ def predict_file(  # noqa: PLR0913 - what the command has
     else:
         rows = _to_file(Path(out), stream, labeller)
     told = None if sample is None else sample.drift()
-    masked = None if masker is None else masker.found
-    return Labelled(rows, notes, stream.notes, labeller.sentence, told, masked)
+    return Labelled(rows, notes, stream.notes, labeller.sentence, told)
 
 
 def _to_workbook(

@@ -450,7 +450,6 @@ class Results:
             model_digest(work),
             large.text_column,
             self.corpus.id_column,
-            masker=large.masker,
             made_from={"texts": large.survey.sha256, "model": model_digest(work / "model")},
             tally=tally.empty(),
         )

@@ -19,7 +19,7 @@ from coterie.corpus import make_corpus
 from coterie.corpus.corpus import combine
 from coterie.description import Cluster
 from coterie.errors import UsageError, counted
-from coterie.exports import Exported, export_run, sentence_rows, with_shares, write_page
+from coterie.exports import Exported, export_run, with_shares, write_page
 from coterie.measured import Stability
 from coterie.overview import Overview, make_overview
 from coterie.report.html import render_first
@@ -43,7 +43,6 @@ from coterie.run_files import (
 from coterie.runs.added import Updated
 from coterie.runs.folder import refuse_taken
 from coterie.runs.label import Labeller
-from coterie.runs.masked import masker_of
 from coterie.runs.sample import files_of
 from coterie.runs.stability import stability
 from coterie.runs.update import UpdateOptions, update
@@ -121,17 +120,6 @@ class Run(Plots):
         """The coarser levels, coarse to fine: those asked for, or one of broad themes; or none."""
         return [] if self.hierarchy is None else [list(level) for level in self.hierarchy.levels]
 
-    @property
-    def rows(self) -> pa.Table:
-        """The rows of an input that was cut into sentences, with their themes and shares."""
-        manifest = self.manifest
-        if "split" not in manifest:
-            raise UsageError(
-                "the rows of this run were not cut into sentences (`split='sentences'`)."
-            )
-        column = manifest["split"]["column"]
-        return combine(*sentence_rows(self.cells, manifest["data"]["text_column"], column))
-
     @cached_property
     def model(self) -> TextClusterer:
         """The fitted estimator."""
@@ -150,7 +138,7 @@ class Run(Plots):
         return make_overview(self.manifest, self.clusters, self.hierarchy)
 
     @checked
-    def predict(  # noqa: PLR0913 - options of one command
+    def predict(
         self,
         data: Any,
         *,
@@ -158,8 +146,6 @@ class Run(Plots):
         text_column: str | None = None,
         outlier_limit: float | None = None,
         vectors: Any = None,
-        mask: bool | None = None,
-        mask_names: str | Path | Sequence[str] | None = None,
     ) -> Any:
         """Put new texts into the clusters.
 
@@ -175,11 +161,6 @@ class Run(Plots):
             Mark texts with a higher outlier score as outliers. Default: the limit of the run.
         vectors : array, str or Path, optional
             For a run that was made with vectors: those of the rows, a column or a file.
-        mask : bool, optional
-            Mask personal data in the table, before the texts are encoded. Default: if that of the
-            run is masked.
-        mask_names : str, Path or sequence of str, optional
-            List of names to mask, too, or a file of them; needed if the run was masked by one.
 
         Returns
         -------
@@ -194,8 +175,7 @@ class Run(Plots):
                 f"there is no file {data!r}; to predict a single text, give a list of one text."
             )
         read = read_corpus if files_of(data) else make_corpus
-        masker = masker_of(self.folder, mask, mask_names)
-        corpus = read(data, text_column=text_column, masker=masker)
+        corpus = read(data, text_column=text_column)
         labeller = Labeller(
             self.model, self.clusters, self.hierarchy, outlier_limit, self.tree, level
         )

@@ -9,7 +9,6 @@ texts.
 from __future__ import annotations
 
 import copy
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -35,16 +34,13 @@ from coterie.corpus import (
     read_corpus,
 )
 from coterie.corpus.corpus import make_note
-from coterie.corpus.sentences import split_corpus
 from coterie.corpus.source import file_of, longest, too_long
 from coterie.corpus.vectors import VectorRows
 from coterie.description.tally import ColumnLook, Kinds
 from coterie.encoders import GivenVectors
 from coterie.errors import UsageError
-from coterie.masking import Masker
 from coterie.options import Options
 from coterie.runs.engine import Engine, failures
-from coterie.runs.masked import make_masker
 from coterie.runs.shards import Shard, check_same_columns, read_shard, shards_from
 
 LARGE = 100_000  # rows; up to that, all texts are fitted: 3.2 GB with k-means on static vectors
@@ -53,7 +49,7 @@ PER_CLUSTER = 50  # of them for each cluster that is asked for
 LARGEST_SAMPLE = 100_000  # whatever the number of clusters
 COPIES = 2  # repeats are fitted, too, up to this many times the sample
 
-Seen: TypeAlias = "tuple[StreamSampler, ColumnLook, Counter[str]]"  # of a file, and what was masked
+Seen: TypeAlias = "tuple[StreamSampler, ColumnLook]"  # of a file
 
 
 def read_texts(
@@ -69,27 +65,26 @@ def read_texts(
     encoder = None
     if options.vectors is not None:
         corpus, encoder = take_vectors(corpus, options.vectors)
-    return (corpus if options.split is None else split_corpus(corpus)), encoder
+    return corpus, encoder
 
 
 def _read(data: Any, options: Options, engine: Engine) -> Corpus:
     size, limit = sample_size(options.fit_sample, options.wanted)
-    masker = make_masker(options.mask_names) if options.masks else None
     named = files_of(data)
     if engine.name != "local" and not named:
         raise _no_shards(engine)
     if not named:
-        corpus = make_corpus(data, options.text_column, options.id_column, masker=masker)
+        corpus = make_corpus(data, options.text_column, options.id_column)
         if limit is None or len(corpus) <= limit:
             return corpus
         return draw_sample(corpus, size, options, len(corpus))
     where = bundled(str(data)) if isinstance(data, (str, Path)) else data
-    stream = TextStream(Source(where, again=True), **options.reading, masker=masker)
+    stream = TextStream(Source(where, again=True), **options.reading)
     if stream.source.parts and stream.format == "parquet":
         shards = shards_from([part.name for part in stream.source.parts if part.head()])
         if limit is not None and sum(shard.rows for shard in shards) > limit:
             return draw_from_shards(stream, shards, size, options, engine)
-        return read_corpus(stream.source, **options.reading, masker=masker)
+        return read_corpus(stream.source, **options.reading)
     if engine.name != "local":
         raise _no_shards(engine)
     most = stream.most_rows() - (stream.format in ("csv", "tsv"))  # the header
@@ -97,7 +92,7 @@ def _read(data: Any, options: Options, engine: Engine) -> Corpus:
         sampled = draw_sample(stream, size, options, most)
         if len(sampled) > limit:
             return sampled
-    return read_corpus(stream.source, **options.reading | {"format": stream.format}, masker=masker)
+    return read_corpus(stream.source, **options.reading | {"format": stream.format})
 
 
 def _no_shards(engine: Engine) -> UsageError:
@@ -144,7 +139,6 @@ class Looking:
     seed: int
     columns: ColumnLook  # that has begun
     id_column: str | None
-    masker: Masker | None
 
     def __call__(self) -> Callable[[Shard], Seen]:
         return self.look
@@ -152,13 +146,12 @@ class Looking:
     def look(self, shard: Shard) -> Seen:
         """Go through a file."""
         sampler, columns = StreamSampler(self.size, self.seed), copy.deepcopy(self.columns)
-        stream = read_shard(shard, columns.text_column, self.id_column, self.masker)
+        stream = read_shard(shard, columns.text_column, self.id_column)
         for chunk in stream:
             sampler.add(replace(chunk, first=shard.first + chunk.first))
             columns.add(chunk.table)
         sampler.finish()
-        masked = Counter() if self.masker is None else Counter(self.masker.counts)
-        return sampler, columns, masked
+        return sampler, columns
 
 
 def draw_from_shards(
@@ -167,37 +160,33 @@ def draw_from_shards(
     """The same from many Parquet files, which workers may read."""
     check_same_columns(shards)
     filled = [shard for shard in shards if shard.rows]
-    first = read_shard(filled[0], stream.text_column, stream.id_column, stream.masker)
+    first = read_shard(filled[0], stream.text_column, stream.id_column)
     begin = next(iter(first))
     columns = ColumnLook(str(first.text_column), stream.id_column)
     columns.begin(begin.table)
-    looking = Looking(size, options.seed, columns, stream.id_column, stream.masker)
-    found, kinds, masked = survey_shards(shards, looking, engine, options.verbose)
+    looking = Looking(size, options.seed, columns, stream.id_column)
+    found, kinds = survey_shards(shards, looking, engine, options.verbose)
     column = columns.text_column
-    large = LargeTable(
-        stream.source.name, column, stream.chunks, found, kinds, shards, stream.masker
-    )
+    large = LargeTable(stream.source.name, column, stream.chunks, found, kinds, shards)
     return Corpus(
         CleanTexts(found.repeated(COPIES * size)),
         begin.table.slice(0, 0),
         column,
         stream.id_column,
         (*stream.notes, *found.notes),
-        None if stream.masker is None else masked,
         large,
     )
 
 
 def survey_shards(
     shards: Sequence[Shard], looking: Looking, engine: Engine, verbose: int
-) -> tuple[Survey, Kinds, dict[str, int]]:
-    """A first pass over many files: the sample, columns worth counting, what was masked.
+) -> tuple[Survey, Kinds]:
+    """A first pass over many files: the sample, and columns worth counting.
 
     The sample is that of one file with all rows, by whichever workers it is drawn.
     """
     sampler, columns = StreamSampler(looking.size, looking.seed), copy.deepcopy(looking.columns)
     progress, rows, failed = make_progress(verbose), 0, dict[str, str]()
-    masked = Counter[str]()
     results = engine.each(looking, [shard for shard in shards if shard.rows])
     with closing(results), working(progress, "read", shards[-1].first + shards[-1].rows):
         for done in results:
@@ -206,12 +195,11 @@ def survey_shards(
                 continue
             sampler.merge(done.found[0])
             columns.merge(done.found[1])
-            masked += done.found[2]
             rows += done.item.rows
             progress.advance(rows)
     if failed:
         raise failures(failed, len(shards), "read; repair or remove them")
-    return sampler.done(columns.text_column), columns.done(), dict(sorted(masked.items()))
+    return sampler.done(columns.text_column), columns.done()
 
 
 def draw_sample(table: TextStream | Corpus, size: int, options: Options, most: int) -> Corpus:
@@ -232,13 +220,12 @@ def draw_sample(table: TextStream | Corpus, size: int, options: Options, most: i
     column = str(table.text_column)
     found = sampler.done(column)
     if isinstance(table, Corpus):
-        name, notes, masked = "the table", found.notes, table.masked
+        name, notes = "the table", found.notes
     else:
         name, notes = table.source.name, (*table.notes, *found.notes)
-        masked = None if table.masker is None else table.masker.found
     large = LargeTable(name, column, table.chunks, found, columns.done())
     texts = CleanTexts(found.repeated(COPIES * size))
-    return Corpus(texts, empty, column, table.id_column, notes, masked, large)
+    return Corpus(texts, empty, column, table.id_column, notes, large)
 
 
 def _check(corpus: Corpus, options: Options) -> None:
@@ -250,7 +237,6 @@ def _check(corpus: Corpus, options: Options) -> None:
         "`keep`": options.keep,
         "`views`": options.views,
         "`vectors`": options.vectors is not None,
-        "`split`": options.split,
         **{f"`{name}`": True for name in options.steered},
         "`write` xlsx": "xlsx" in options.write,
     }

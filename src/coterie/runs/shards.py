@@ -16,7 +16,6 @@ import os
 import re
 import secrets
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
@@ -44,12 +43,10 @@ from coterie.corpus.tables import count_rows
 from coterie.corpus.write import open_table
 from coterie.description.tally import Tally
 from coterie.errors import CoterieError, DataError, UsageError
-from coterie.masking import Masker, masked_sentence
 from coterie.report.layout import Placer
 from coterie.run_files import model_folder, own_columns
 from coterie.runs.engine import Engine, failures
 from coterie.runs.label import Labeller, Repeats, made_from, model_digest, outlier_sentence
-from coterie.runs.masked import masker_of
 from coterie.runs.outputs import check_shards_folder
 from coterie.runs.places import RowPlaces, read_placer
 
@@ -84,7 +81,6 @@ class Job:
     text_column: str
     id_column: str | None = None
     outlier_limit: float | None = None
-    masker: Masker | None = None  # of personal data, if it is masked
     level: int | str | None = None  # of the merge tree; default: the one that is shown
     made_from: dict[str, Any] = field(default_factory=dict)  # default: model and settings
     tally: Tally | None = None  # what is counted, if anything is; without rows yet
@@ -93,7 +89,7 @@ class Job:
     def stamp(self, shard: Shard) -> dict[str, Any]:
         """What decides the content of a labelled shard."""
         settings = self.made_from or made_from(
-            self.model, self.text_column, self.outlier_limit, self.masker, self.level
+            self.model, self.text_column, self.outlier_limit, self.level
         )
         return {**settings, "vectors": self.keep_vectors, "source": shard.digest}
 
@@ -182,8 +178,6 @@ class ShardWorker:
                 facts = {**job.stamp(shard), "rows": table.rows}
                 facts["placed"] = labeller.placed - placed
                 facts["outliers"] = labeller.marked - marked
-                if job.masker is not None:
-                    facts["masked"] = dict(job.masker.counts)
                 table.facts[KEY] = json.dumps(facts)
         finally:
             labeller.observers.clear()
@@ -200,12 +194,10 @@ class ShardWorker:
 
     def _read(self, shard: Shard) -> Iterator[tuple[pa.Table, list[str]]]:
         job = self.job
-        if job.masker is not None:
-            job.masker.counts.clear()
         if not shard.rows:  # writers of many shards leave empty ones
             yield read_footer(shard.source).schema.to_arrow_schema().empty_table(), []
             return
-        for chunk in read_shard(shard, job.text_column, job.id_column, job.masker):
+        for chunk in read_shard(shard, job.text_column, job.id_column):
             yield chunk.table, chunk.texts
 
 
@@ -239,16 +231,13 @@ def label_shards(  # noqa: PLR0913 - the work, and where it is done
         raise failures(failed, len(shards), f"labelled; repair them and {remedy}")
 
 
-def read_shard(
-    shard: Shard, text_column: str | None, id_column: str | None, masker: Masker | None
-) -> TextStream:
+def read_shard(shard: Shard, text_column: str | None, id_column: str | None) -> TextStream:
     """The rows of a shard."""
     return TextStream(
         str(shard.source),
         text_column=text_column,
         id_column=id_column,
         format="parquet",
-        masker=masker,
     )
 
 
@@ -389,8 +378,6 @@ def predict_shards(  # noqa: PLR0913 - what the command has
     engine: str = "local",
     workers: int | None = None,
     resume: bool = False,
-    mask: bool | None = None,
-    mask_names: Path | None = None,
     keep_vectors: bool = False,
 ) -> None:
     """Label every row of every shard exactly once, into a folder of shards of the same names.
@@ -408,11 +395,10 @@ def predict_shards(  # noqa: PLR0913 - what the command has
     if not shards:
         raise failures(damaged, len(found), "read")
     column = _text_column(shards, text_column, id_column)
-    masker = masker_of(folder, mask, mask_names)
     digest = one_state([folder], lambda: model_digest(folder))
     if keep_vectors:
         check_new_column("vector", shards)
-    job = Job(folder, digest, column, id_column, outlier_limit, masker, level)
+    job = Job(folder, digest, column, id_column, outlier_limit, level)
     job = replace(job, keep_vectors=keep_vectors)
     run = ShardsRun(shards, job, out, {"name": engine, "workers": workers}, damaged)
     run.go(where)
@@ -489,14 +475,6 @@ class ShardsRun:
         say(f"{counts['rows']:,} rows in {len(self.shards):,} shards written to {self.out}")
         if counts["outliers"]:
             say(outlier_sentence(counts["outliers"], counts["placed"]))
-        if self.job.masker is not None:
-            say(masked_sentence(self.masked))
-
-    @property
-    def masked(self) -> dict[str, int]:
-        """How often each kind of personal data was masked in the shards that are done."""
-        found = sum((Counter(facts["masked"]) for facts in self.done.values()), Counter[str]())
-        return dict(sorted(found.items()))
 
     def _read(self, shards: Sequence[Shard]) -> dict[str, dict[str, Any]]:
         """Counts of those shards that are in the folder; refuses what was made otherwise."""
@@ -547,7 +525,6 @@ class ShardsRun:
                 "engine": self.engine,
                 "versions": versions(),
                 "counts": {"parts": len(self.done), **self.counts},
-                **({} if self.job.masker is None else {"masked": self.masked}),
                 "seconds": round(time.monotonic() - self._begun, 3),
                 "parts": shards,
                 "failed": self.failed,
@@ -581,6 +558,6 @@ def _text_column(shards: Sequence[Shard], asked: str | None, id_column: str | No
     first = next((shard for shard in shards if shard.rows), None)
     if first is None:
         raise DataError(f"all {len(shards):,} shards are empty: there is nothing to read.")
-    stream = read_shard(first, asked, id_column, None)
+    stream = read_shard(first, asked, id_column)
     next(iter(stream))
     return str(stream.text_column)

@@ -10,8 +10,7 @@ again finds the vectors of the texts in the cache.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Unpack
@@ -31,14 +30,11 @@ from coterie.corpus.corpus import (
     value_to_text,
 )
 from coterie.corpus.read import ReadOptions, read_table
-from coterie.corpus.sentences import split_corpus
 from coterie.errors import DataError, UsageError, counted
-from coterie.masking import Masker, masked_sentence
 from coterie.report.html import write_changes
 from coterie.run_files import RunFiles
 from coterie.runs.added import AddedRows, Updated
 from coterie.runs.engine import Engine
-from coterie.runs.masked import masker_of
 from coterie.runs.sample import files_of
 from coterie.runs.update_files import add_files, new_files
 
@@ -48,7 +44,6 @@ class UpdateOptions(ReadOptions, total=False):
 
     text_column: str | None
     dry_run: bool
-    mask_names: str | Path | Sequence[str] | Masker | None
     version: str | None
     engine: str
     workers: int | None
@@ -63,7 +58,6 @@ def update(  # noqa: PLR0913 - options of one command
     text_column: str | None = None,
     id_column: str | None = None,
     dry_run: bool = False,
-    mask_names: str | Path | Sequence[str] | Masker | None = None,
     version: str | None = None,
     engine: str = "local",
     workers: int | None = None,
@@ -82,8 +76,6 @@ def update(  # noqa: PLR0913 - options of one command
         Add the new rows without ids. Default: ids are in the column that has them in the run.
     dry_run : bool, default=False
         Say what the update would do, without writing.
-    mask_names : str, Path, sequence of str or Masker, optional
-        List of names to mask, or a file of them; needed if the run was masked by one.
     version : str, optional
         Update the run only if this is its ``Run.version``: nobody has changed it since it was read.
     engine : {"local", "ray"}, default="local"
@@ -111,8 +103,7 @@ def update(  # noqa: PLR0913 - options of one command
     if not id_column:
         files = new_files(folder, data, reading.get("format", "auto"))
     if files and text_column in (None, RunFiles(folder).manifest["data"]["text_column"]):
-        masker = masker_of(folder, None, mask_names)
-        return add_files(folder, files, masker, where, dry_run=dry_run, version=version)
+        return add_files(folder, files, where, dry_run=dry_run, version=version)
     if engine != "local":
         raise UsageError(
             f"`engine={engine!r}` adds Parquet files to a run whose table is a folder of such "
@@ -121,22 +112,21 @@ def update(  # noqa: PLR0913 - options of one command
     table, guess = _read(data, reading)
     with opened(folder, version=version, to_write=not dry_run) as before:
         text = _text_column(before, table.column_names, guess, text_column)
-        masker = masker_of(folder, None, mask_names)
-        corpus, notes = _fitting(before, table, text, id_column is None, masker)
+        corpus, notes = _fitting(before, table, text, id_column is None)
         if _has(before, corpus.table):
             return Updated(folder, 0, 0, notes=notes)
         added = AddedRows(before, corpus)
         found = Updated(
             folder,
             len(before.facts.get("updates", [])) + 1,
-            added.n_input,
+            len(corpus),
             new=tuple(c for c in added.clusters if c.id in added.new),
             drift=added.drift,
             written=not dry_run,
             notes=notes,
         )
         if not dry_run:
-            about = {"rows": added.n_input, "sha256": corpus.sha256, "new": added.new}
+            about = {"rows": len(corpus), "sha256": corpus.sha256, "new": added.new}
             odd = [t for t, strange in zip(corpus.texts, added.strange, strict=True) if strange]
             page = (folder.resolve().name, found.sentences(), added.drift, found.new)
             save(
@@ -163,11 +153,10 @@ def _read(data: Any, reading: Mapping[str, Any]) -> tuple[pa.Table, str | None]:
 
 def _has(run: Clustering, table: pa.Table) -> bool:
     """Whether the run was made of just these rows, or an update has added them."""
-    made = [] if "split" not in run.facts else [run.facts["split"]["column"]]
-    old, new = run.input.drop_columns(made), table.drop_columns(made)
+    old = run.input
     firsts = [entry.get("first", 0) for entry in run.facts.get("updates", [])]
     bounds = pairwise(sorted([0, *firsts, len(old)]))
-    return any(old.slice(a, b - a).equals(new.select(old.column_names)) for a, b in bounds)
+    return any(old.slice(a, b - a).equals(table.select(old.column_names)) for a, b in bounds)
 
 
 def _fitting(
@@ -175,12 +164,10 @@ def _fitting(
     table: pa.Table,
     text: str,
     with_ids: bool,
-    masker: Masker | None,
 ) -> tuple[Corpus, tuple[str, ...]]:
     """The new rows with the columns of the run, and what was noticed."""
     names = [n for n in table.column_names if with_ids or n == text or n != run.id_column]
-    split = run.facts.get("split")
-    made = {*run.own.values(), *([] if split is None else [split["column"]])}
+    made = run.own.values()
     wanted = [name for name in run.table.column_names if name not in made]
     taken = {text, *wanted}
     notes = []
@@ -200,20 +187,9 @@ def _fitting(
     fitting = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
     if run.id_column is not None and run.id_column in names:
         _check_ids(run, fitting)
-    corpus = build(fitting, run.text_column, run.id_column, masker=masker)
+    corpus = build(fitting, run.text_column, run.id_column)
     notes += [note.message for note in corpus.notes]
-    notes += [] if corpus.masked is None else [masked_sentence(corpus.masked)]
-    return (corpus if split is None else _cut(corpus, split)), tuple(notes)
-
-
-def _cut(corpus: Corpus, split: Mapping[str, Any]) -> Corpus:
-    """New rows of a run of sentences, cut into these; their numbers follow those of the run."""
-    cut = split_corpus(corpus)
-    assert cut.split is not None
-    name = cut.split["column"]
-    numbers = [str(split["rows"] + int(row)) for row in cut.table.column(name).to_pylist()]
-    table = cut.table.drop_columns([name])
-    return replace(cut, table=table.append_column(split["column"], pa.array(numbers, pa.string())))
+    return corpus, tuple(notes)
 
 
 def _text_column(run: Clustering, names: list[str], guess: str | None, wanted: str | None) -> str:

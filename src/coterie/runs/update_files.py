@@ -33,7 +33,6 @@ from coterie.corpus.source import Source
 from coterie.description.tally import ColumnLook, Kinds, Tally
 from coterie.errors import DataError, counted
 from coterie.exports import refresh
-from coterie.masking import Masker, masked_sentence
 from coterie.report.folder import make_map, write_map
 from coterie.report.html import write_changes
 from coterie.run_files import MANIFEST, SHARDS, RunFiles, as_cells, own_columns, shards_of
@@ -72,7 +71,6 @@ def new_files(run: Path, data: Any, form: str) -> list[str]:
 def add_files(
     folder: Path,
     files: Sequence[str],
-    masker: Masker | None,
     engine: Engine,
     *,
     dry_run: bool = False,
@@ -83,7 +81,7 @@ def add_files(
     RunFiles(folder).check()  # before a lock is put into it
     with nullcontext() if dry_run else held(folder), engine:
         check_version(folder, version)
-        added = AddedFiles(folder, files, masker, engine)
+        added = AddedFiles(folder, files, engine)
         return added.add(write=not dry_run)
 
 
@@ -97,10 +95,9 @@ class AddedFiles:
         self,
         folder: Path,
         files: Sequence[str],
-        masker: Masker | None,
         engine: Engine,
     ) -> None:
-        self.folder, self.masker, self.engine = folder, masker, engine
+        self.folder, self.engine = folder, engine
         self.files = RunFiles(folder)
         self.facts = self.files.manifest
         self.text_column: str = self.facts["data"]["text_column"]
@@ -138,17 +135,14 @@ class AddedFiles:
         """Find new clusters in the samples; then label the new files, if that is wanted."""
         if not self.new:
             return Updated(self.folder, 0, 0, notes=tuple(self.notes))
-        files, survey, self.kinds = self.files, *self._survey(self.old, None)
+        files, survey, self.kinds = self.files, *self._survey(self.old)
         table = self._rows_at(self.old, survey.first, self.own)
         levels = files.hierarchy, files.tree
         run = Clustering(self.folder, self.facts, table, files.clusters, *levels)
-        found, _ = self._survey(self.new, self.masker)
-        masked = None if self.masker is None else self.masked
+        found, _ = self._survey(self.new)
         self.notes += [note.message for note in found.notes]
-        self.notes += [] if masked is None else [masked_sentence(masked)]
         table = self._rows_at(self.new, found.first, {})
-        new = build(table, self.text_column, self.id_column, masker=self.masker)
-        added = AddedRows(run, replace(new, masked=masked))
+        added = AddedRows(run, build(table, self.text_column, self.id_column))
         self.samples, self.texts = (survey, found), survey.filled + found.filled
         if len(found.texts) < found.distinct:
             part = f"{len(found.texts):,} of the {found.distinct:,} different new texts"
@@ -164,19 +158,18 @@ class AddedFiles:
         )
         return self._write(added, update) if write else update
 
-    def _survey(self, shards: Sequence[Shard], masker: Masker | None) -> tuple[Survey, Kinds]:
+    def _survey(self, shards: Sequence[Shard]) -> tuple[Survey, Kinds]:
         """A sample of the rows of some files, and the columns worth counting."""
         first = next(shard for shard in shards if shard.rows)
-        begin = next(iter(read_shard(first, self.text_column, self.id_column, masker))).table
+        begin = next(iter(read_shard(first, self.text_column, self.id_column))).table
         own = [name for name in self.own.values() if name in begin.column_names]
         columns = ColumnLook(self.text_column, self.id_column)
         columns.begin(begin.drop_columns(own))
         usual, _ = sample_size(None, len(self.files.clusters))
         size = max(usual, self.facts.get("fit_sample") or 0)
         seed = int(self.facts.get("seed") or 0)
-        looking = Looking(size, seed, columns, self.id_column, masker)
-        found, kinds, self.masked = survey_shards(shards, looking, self.engine, 1)
-        return found, kinds
+        looking = Looking(size, seed, columns, self.id_column)
+        return survey_shards(shards, looking, self.engine, 1)
 
     def _rows_at(self, shards: Sequence[Shard], rows: Ints, own: Mapping[str, str]) -> pa.Table:
         """Some rows of the table that the files are, as a run has them."""
@@ -240,7 +233,6 @@ class AddedFiles:
             model_digest(fresh),
             self.text_column,
             self.id_column,
-            masker=self.masker,
             made_from={"texts": self.samples[1].sha256, "model": model},
             tally=everything.empty(),
         )

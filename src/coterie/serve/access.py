@@ -18,7 +18,6 @@ from coterie.serve.errors import ServeError
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
 
-    from coterie.masking import Masker
 
 SHORTEST, LONGEST = 16, 1024  # characters of a token
 NAME = 40  # characters of the name of who has it
@@ -207,4 +206,3 @@ class Settings:
     max_batch: int = 64  # texts that are encoded at once
     max_wait: float = 0.003  # seconds that a batch waits for requests on their way
     assistants_edit: bool = False  # whether assistants may do more than read
-    masker: Masker | None = None  # with the list of names that runs were masked by

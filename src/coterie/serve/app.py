@@ -39,7 +39,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coterie import __version__
 from coterie.errors import CoterieError
-from coterie.masking import Masker
 from coterie.runs import Run
 from coterie.serve import queries, schema
 from coterie.serve.access import Settings, given_name
@@ -399,35 +398,15 @@ class Service:
     ) -> dict[str, Any]:
         """The clusters of new texts; the work ends when the client of the request is gone."""
         texts, snapshot = wanted.texts or [wanted.text], live.snapshot
-        masks = snapshot.masks if wanted.mask is None else wanted.mask
-        masker = self._masker(snapshot) if masks else None
         labeller = snapshot.at_level(wanted.level)
-        future = self.batcher.submit(labeller, texts, masker)
+        future = self.batcher.submit(labeller, texts)
         if request is not None:
             request.state.arrived()
         found = await queries.result_of(future, request)
         self.metrics.texts.labels(live.name).inc(len(texts))
         names = {c.id: c.name for c in labeller.clusters or ()}
         rows = [result_row(found.columns, i, names) for i in range(len(texts))]
-        value: dict[str, Any] = {"version": snapshot.version, "predictions": rows}
-        if masker is not None:
-            value["predictions"] = [
-                {"text": t, **r} for t, r in zip(found.texts, rows, strict=True)
-            ]
-            value["masked"] = masker.found
-        return value
-
-    def _masker(self, snapshot: Snapshot) -> Masker:
-        """What masks new texts of a run."""
-        listed = self.settings.masker
-        if listed is None and snapshot.masked_by_list:
-            raise ServeError(
-                422,
-                "no_mask_names",
-                f"the names in {snapshot.name} were masked by a list, which the service does not "
-                "have; start it with --mask-names FILE.",
-            )
-        return Masker() if listed is None else listed.from_zero()
+        return {"version": snapshot.version, "predictions": rows}
 
     async def edits(
         self,
@@ -476,8 +455,6 @@ class Service:
         """Add new rows; old rows keep their clusters."""
         options = wanted.model_dump(exclude={"texts", "rows", "version"}, exclude_none=True)
         data = wanted.rows or wanted.texts
-        if live.snapshot.masks:
-            options["mask_names"] = self._masker(live.snapshot)
         version = _seen(if_match, wanted)
         work = partial(Run(live.folder).update, data, version=version, **options)
         found, snapshot = await self._change(live, work)

@@ -15,7 +15,6 @@ import numpy as np
 
 from coterie._cache import no_cache
 from coterie._types import Floats
-from coterie.masking import Masker
 from coterie.runs.label import Labeller
 from coterie.serve.errors import ServeError, stopping
 from coterie.serve.metrics import Metrics
@@ -28,11 +27,10 @@ TURN = 8  # batches of requests between two steps of background work, however ma
 
 @dataclass(frozen=True)
 class Assigned:
-    """The result columns of some texts, their vectors, and the texts, masked if that was asked."""
+    """The result columns of some texts, and their vectors."""
 
     columns: dict[str, list[Any]]
     vectors: Floats
-    texts: list[str]
 
 
 @dataclass(eq=False)
@@ -41,7 +39,6 @@ class Job:
 
     labeller: Labeller
     texts: list[str]
-    masker: Masker | None = None
     future: Future[Assigned] = field(default_factory=Future)
     taken: int = 0  # texts that are in a batch already
     columns: dict[str, list[Any]] = field(default_factory=dict)
@@ -69,9 +66,7 @@ class Job:
         self.vectors.append(vectors)
         if sum(map(len, self.vectors)) == len(self.texts):
             with suppress(InvalidStateError):  # the client is gone
-                self.future.set_result(
-                    Assigned(self.columns, np.concatenate(self.vectors), self.texts)
-                )
+                self.future.set_result(Assigned(self.columns, np.concatenate(self.vectors)))
 
 
 Part = tuple[Job, int, int]  # texts of a job, from and to
@@ -84,7 +79,7 @@ class Batcher:
     is worked at once; if others are on their way, the batch waits for them a few milliseconds.
     A batch has one text of the oldest request, then those of the smallest ones: neither many texts
     nor long ones hold up a small request, and a large one goes on, too. What nobody waits for any
-    more is left out of the next batch. Texts are masked in their batch. Requests of several texts
+    more is left out of the next batch. Requests of several texts
     are refused where more than ``max_queued`` texts would wait.
     """
 
@@ -127,11 +122,9 @@ class Batcher:
         finally:
             arrived()
 
-    def submit(
-        self, labeller: Labeller, texts: list[str], masker: Masker | None = None
-    ) -> Future[Assigned]:
+    def submit(self, labeller: Labeller, texts: list[str]) -> Future[Assigned]:
         """Queue the texts of a request; the future has their results."""
-        job = Job(labeller, list(texts), masker)
+        job = Job(labeller, list(texts))
         with self._changed:
             if self._closed:
                 raise stopping()
@@ -182,9 +175,6 @@ class Batcher:
             if parts:
                 self._batches += 1
                 with no_cache():  # texts of clients leave nothing on the disk
-                    for job, first, last in parts:
-                        if job.masker is not None:
-                            job.texts[first:last] = map(job.masker.text, job.texts[first:last])
                     self._work(parts)
             elif step is not None:
                 self._batches = 0

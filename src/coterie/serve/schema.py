@@ -90,7 +90,6 @@ class Predict(Parameters):
     model_config = _examples(
         {"text": "Where is my refund?"},
         {"texts": ["Hello?", "No app opens"]},
-        {"text": "Refund to anna@example.org?", "mask": True},
         {"text": "Where is my refund?", "level": "broad"},
     )
     text: String = ""
@@ -98,7 +97,6 @@ class Predict(Parameters):
     level: Level | None = Field(
         None, description="Of a run with a merge tree: how many clusters, or broad, medium, fine."
     )
-    mask: StrictBool | None = Field(None, description="As the run was made, if it is not given.")
 
     @model_validator(mode="after")
     def _one(self) -> Predict:
@@ -277,7 +275,7 @@ class Row(BaseModel):
     model_config = ConfigDict(extra="allow")
     row: int | None = Field(None, description="Counted from one, of a text of the run.")
     id: str | None = None
-    text: str | None = Field(None, description="Of a new text only if it was masked.")
+    text: str | None = Field(None, description="Of a text of the run.")
     cluster: int
     name: str
     confidence: float | None
@@ -295,7 +293,6 @@ class Predictions(Versioned):
     """The clusters of texts."""
 
     predictions: list[Row]
-    masked: dict[str, int] = Field({}, description="How often each kind was masked.")
 
 
 class Rows(Versioned):

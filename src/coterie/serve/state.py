@@ -64,9 +64,7 @@ class Snapshot:
         own = {k: v for k, v in run.config.get("files", {}).items() if k.startswith("encoder/")}
         self.encoder = json.dumps([run.config["encoder"], own], sort_keys=True)
         self.version, self.texts, self.labels = run.version, run.texts, run.labels
-        self.names, masked = run.names, run.facts["data"].get("masked")
-        self.masks = masked is not None  # whether personal data of the run is masked
-        self.masked_by_list = self.masks and masked["by_list"]
+        self.names = run.names
         self.marks = {
             name: set(run.facts.get("editing", {}).get(name, ()))
             for name in ("locked", "done", "named")
