@@ -39,9 +39,8 @@ TOPICS = {
 # Of "make test-all", beside what is marked "full" or looks at a page in a browser.
 FULL = (
     "benchmarks/", "tests/docs/", "tests/torture/", "tests/encoders/test_fused.py",
-    "tests/encoders/test_universal.py", "tests/engine/test_parallel.py",
-    "tests/methods/test_tune.py", "tests/serve/", "tests/test_docs.py",
-    "tests/test_examples_folder.py", "tests/test_wrong_kinds.py",
+    "tests/encoders/test_universal.py", "tests/methods/test_tune.py", "tests/serve/",
+    "tests/test_docs.py", "tests/test_examples_folder.py", "tests/test_wrong_kinds.py",
 )  # fmt: skip
 
 # Reasons that name a part which may be missing on a user's machine, but not with CI=true.

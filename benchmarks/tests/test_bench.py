@@ -5,11 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from typer.testing import CliRunner
 
 from coterie.errors import MissingError
-from coterie.methods import METHODS, sccl
+from coterie.methods import METHODS
 from coterie_bench import run as module
 from coterie_bench.cli import _narrow as narrow
 from coterie_bench.cli import app
@@ -17,13 +16,12 @@ from coterie_bench.run import Options, load_data, run_suite
 from coterie_bench.score import expected_calibration_error, word_vectors_of
 from coterie_bench.suites import SUITES, DataFile, Entry, Suite
 from coterie_bench.tables import cell, markdown, summarize
-from said import says
 
 SAMPLE = Suite("tiny", "", (Entry("TF-IDF", "tfidf-kmeans"),), ("sample",), 2)
 KEYS = {
     "method", "parameters", "dataset", "dataset_sha256", "seed", "scores", "start_scores", "signs",
     "guard", "seconds", "peak_memory", "hardware", "versions", "commit", "word_vectors",
-    "balance", "pooling", "notes",
+    "balance", "pooling",
 }  # fmt: skip
 SCORES = {
     "acc", "nmi", "nmi_geometric", "ari", "ami", "v_measure", "purity", "silhouette",
@@ -59,25 +57,6 @@ def test_a_line_says_everything(rows: list[dict]) -> None:
         assert row.keys() >= KEYS
         assert row["scores"].keys() == SCORES
     assert rows[0]["guard"] is None and rows[2]["guard"]["fired"] in (True, False)
-    assert rows[2]["notes"] == []
-
-
-def test_a_line_tells_that_memory_ran_out(
-    small: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    contrast = sccl.nt_xent
-
-    def small_memory(a: torch.Tensor, *args: object, **more: object) -> torch.Tensor:
-        if len(a) > 20:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return contrast(a, *args, **more)
-
-    monkeypatch.setattr(sccl, "nt_xent", small_memory)
-    (row,) = run_suite(
-        replace(small, entries=small.entries[1:], seeds=1), tmp_path / "a", Options()
-    )
-    (note,) = row["notes"]
-    assert says(note, "batches are processed", "2", "15")
 
 
 def test_a_bag_of_words_may_have_settings_of_its_own(tmp_path: Path) -> None:

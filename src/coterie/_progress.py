@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from coterie._ranks import is_first
-
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
@@ -123,6 +121,6 @@ def working(progress: Progress, name: str, total: int, done: int = 0) -> Iterato
 
 def make_progress(verbose: int) -> Progress:
     """Choose by ``verbose`` and by whether stderr is a terminal."""
-    if verbose <= 0 or not is_first():
+    if verbose <= 0:
         return Progress()
     return Bar() if sys.stderr.isatty() else Lines()

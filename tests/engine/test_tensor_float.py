@@ -13,44 +13,26 @@ from coterie.engine.tensor_float import tensor_float
 from small_training import Net, make, run, square, stage
 
 
-@pytest.fixture(autouse=True)
-def settings_stay() -> None:
-    before = state()
-    yield
-    assert state() == before
-
-
 def state() -> tuple[str, ...]:
     new = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
     return torch.get_float32_matmul_precision(), *(part.fp32_precision for part in new)
 
 
 def test_it_ends_with_the_block_also_on_errors_and_says_nothing() -> None:
+    before = state()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(ZeroDivisionError), tensor_float(True):
-            assert state()[:2] == ("high", "tf32")
+            assert torch.backends.cuda.matmul.fp32_precision == "tf32"
             raise ZeroDivisionError
-        before = state()
+        assert state() == before
         with tensor_float(False):
             assert state() == before
 
 
-def test_settings_of_the_user_stay() -> None:
-    matmul = torch.backends.cuda.matmul
-    before = matmul.fp32_precision
-    matmul.fp32_precision = "tf32"  # alone: the older switch cannot tell, and raises
-    try:
-        with tensor_float(True):
-            assert matmul.fp32_precision == "tf32"
-        assert matmul.fp32_precision == "tf32"
-    finally:
-        matmul.fp32_precision = before
-
-
 @pytest.mark.parametrize(
     ("precision", "taken", "inside"),
-    [("bfloat16", True, "high"), ("float32", True, "highest"), ("bfloat16", False, "highest")],
+    [("bfloat16", True, "tf32"), ("float32", True, "none"), ("bfloat16", False, "none")],
 )
 def test_steps_run_under_it_and_nothing_else_does(
     monkeypatch: pytest.MonkeyPatch, precision: str, taken: bool, inside: str
@@ -58,7 +40,7 @@ def test_steps_run_under_it_and_nothing_else_does(
     seen: dict[str, set[str]] = {}
 
     def note(where: str) -> None:
-        seen.setdefault(where, set()).add(torch.get_float32_matmul_precision())
+        seen.setdefault(where, set()).add(torch.backends.cuda.matmul.fp32_precision)
 
     def loss(net: Net, batch: Batch) -> dict[str, Tensor]:
         note("loss")
@@ -76,7 +58,7 @@ def test_steps_run_under_it_and_nothing_else_does(
         "after_epoch": lambda net, n: note("between"),
     }
     train(*make(16), [stage(loss, steps=4, **looks)], run(precision=precision))
-    assert seen == {"loss": {inside}, "between": {"highest"}}
+    assert seen == {"loss": {inside}, "between": {"none"}}
 
 
 @pytest.mark.gpu

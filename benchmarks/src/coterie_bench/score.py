@@ -42,7 +42,6 @@ def score_fit(model: TextClusterer, data: Data, device: str) -> Row:
         "seconds": model.seconds_ | {"other": round(total - sum(model.seconds_.values()), 3)},
         "step_ms": step_ms(model.history_.rows),
         "terms": last_terms(model.history_.rows),
-        "notes": model.history_.notes,  # what went wrong in training: memory ran out, say
         "peak_memory": peak_memory(device),
         "word_vectors": word_vectors_of(model),
         "balance": getattr(model, "balance_", None),

@@ -18,7 +18,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie._random import check_seed
-from coterie._ranks import is_first
 from coterie._torch import Tensor, nn, torch
 from coterie._types import Floats, Ints
 from coterie._validation import (
@@ -202,7 +201,7 @@ class ClustererCore(FittedAttributes, BaseEstimator, metaclass=Seeded):
             name = DEFAULT if given == AUTO else str(given)
             told = reading.sentences(name, fallback=fallback, beside=beside)
             self.encoder_notes_ = (" ".join(told),) if told else ()
-        for note in self.encoder_notes_ if is_first() else ():
+        for note in self.encoder_notes_:
             log.warning(note)
 
     def _uses_guidance(self) -> bool:

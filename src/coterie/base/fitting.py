@@ -20,7 +20,6 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from coterie._files import plain
 from coterie._progress import Progress, make_progress
 from coterie._random import derive_seed, resolve_seed, torch_seeded
-from coterie._ranks import is_first
 from coterie._torch import need_torch, torch
 from coterie._types import Floats, Ints
 from coterie._validation import check_device
@@ -57,11 +56,9 @@ from coterie.engine import (
     TrainingData,
     chosen_optimizations,
     count_trained,
-    parallel,
     train,
 )
-from coterie.engine.parallel import encode_all
-from coterie.errors import DataError, TrainingError, UsageError, counted
+from coterie.errors import DataError, UsageError, counted
 from coterie.guidance import Guidance, TextGuidance
 from coterie.guided import theme_hints
 from coterie.neighbors import unit_rows
@@ -110,8 +107,8 @@ class Fitting:
     ) -> None:
         need_torch(f"`method={model.name!r}`: clustering")
         self.model = model
-        self.device = parallel.join(check_device(model.device))
-        self.seed = parallel.same(resolve_seed(model.random_state))
+        self.device = check_device(model.device)
+        self.seed = resolve_seed(model.random_state)
         self.progress: Progress = make_progress(model.verbose)
         self.seconds: dict[str, float] = {}
         self.history = History()
@@ -128,8 +125,6 @@ class Fitting:
             self.encoder, self.inputs = self._read(X, views)
             self.weights = self._weigh(X, sample_weight)
             self.guidance, self.known = self._guided(guide)
-            if parallel.size() > 1:
-                parallel.check_same(self._fingerprint())
 
     def run(self) -> None:
         """Run the phases and set the attributes of the model."""
@@ -178,7 +173,7 @@ class Fitting:
             self.encoder.to(self.device)
             items, distinct = self.inputs.items.to(self.device), np.arange(self.inputs.n_distinct)
             with self.phase("encode"):
-                self._vectors = encode_all(self.encoder, items, distinct, progress=self.progress)
+                self._vectors = self.encoder.encode(items, distinct, progress=self.progress)
             self._embeddings = items.embeddings if isinstance(items, MixedItems) else None
         return self._vectors
 
@@ -382,7 +377,7 @@ class Fitting:
             )
         with self.phase("encode views"):
             every = np.arange(len(data.items))
-            vectors = encode_all(self.encoder, data.items, every, progress=self.progress)
+            vectors = self.encoder.encode(data.items, every, progress=self.progress)
         return TrainingData(Rows(vectors).to(self.device), data.views)
 
     def _train(
@@ -392,26 +387,20 @@ class Fitting:
         trained, assigner = start.vectors, start.assigner
         self.trained_parameters = count_trained(net, stages)
         log.info("numbers that are trained: %s", self.trained_parameters)
-        try:
-            with self.phase("train"), ending(self.encoder):
-                train(net, data, stages, self._run())
-            with self.phase("finish"):
-                if getattr(model, "tune", "full") not in STILL:
-                    rows = np.arange(len(start.vectors))
-                    trained = encode_all(self.encoder, data.items, rows, progress=self.progress)
-                assigner = model._final_assigner(
-                    net, trained, start.weights, derive_seed(self.seed, "finish")
-                )
-            labels = labels_of(assigner, trained)
-            self.trained_labels = self.inputs.spread(labels, -1)
-            judged = start.guard.judge(labels)
-        except TrainingError as error:
-            judged = start.guard.judge(None, str(error))
+        with self.phase("train"), ending(self.encoder):
+            train(net, data, stages, self._run())
+        with self.phase("finish"):
+            if getattr(model, "tune", "full") not in STILL:
+                rows = np.arange(len(start.vectors))
+                trained = self.encoder.encode(data.items, rows, progress=self.progress)
+            seed = derive_seed(self.seed, "finish")
+            assigner = model._final_assigner(net, trained, start.weights, seed)
+        labels = labels_of(assigner, trained)
+        self.trained_labels = self.inputs.spread(labels, -1)
+        judged = start.guard.judge(labels)
         if judged.fired and model.guard:
             log.warning("the start solution is returned: %s", judged.reason)
             return start.assigner, judged, start.vectors
-        if judged.final is None:
-            raise TrainingError(f"{judged.reason}")
         return assigner, judged, trained
 
     def _run(self, part: str = "") -> Run:
@@ -504,7 +493,7 @@ def labels_of(assigner: Assigner, vectors: Floats) -> Ints:
 
 
 def _history_file(model: ClustererCore) -> Path | None:
-    if model.checkpoint is None or not is_first():
+    if model.checkpoint is None:
         return None
     folder = Path(model.checkpoint)
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -68,8 +68,8 @@ class GuardResult:
     fired: bool
     reason: str
     start: Diagnostics
-    final: Diagnostics | None
-    agreement: float | None
+    final: Diagnostics
+    agreement: float
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for manifests and logs."""
@@ -122,10 +122,8 @@ class Guard:
             consensus_agreement=agreement,
         )
 
-    def judge(self, labels: Ints | None, trouble: str = "") -> GuardResult:
-        """Compare trained labels with the start; ``trouble`` is the reason if there are none."""
-        if labels is None:
-            return GuardResult(True, trouble, self.start, None, None)
+    def judge(self, labels: Ints) -> GuardResult:
+        """Compare trained labels with the start."""
         final = self.measure(labels)
         reason = _reason(self.start, final)
         agreement = round(nmi(self.start_labels, labels), 4)

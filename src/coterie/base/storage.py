@@ -227,12 +227,5 @@ def _plain_parameters(model: OutlierMixin) -> dict[str, Any]:
 def _guard_result(saved: dict[str, Any] | None) -> GuardResult | None:
     if saved is None:
         return None
-    return GuardResult(**{**saved, **{key: _diagnostics(saved[key]) for key in ("start", "final")}})
-
-
-def _diagnostics(saved: dict[str, Any] | None) -> Diagnostics | None:
-    """Diagnostics as saved; those that this version does not know are left out."""
-    if saved is None:
-        return None
-    known = {field.name for field in fields(Diagnostics)}
-    return Diagnostics(**{name: value for name, value in saved.items() if name in known})
+    start, final = (Diagnostics(**saved[key]) for key in ("start", "final"))
+    return GuardResult(**{**saved, "start": start, "final": final})

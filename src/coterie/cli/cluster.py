@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from coterie._progress import say
-from coterie._ranks import is_first
 from coterie.cli.options import beside, option, parse_settings, read_text
 from coterie.cli.talk import show_json, show_lines, show_table
 from coterie.errors import UsageError
@@ -113,7 +112,6 @@ def cluster(
         if len(file) > 1:
             raise UsageError("several files: say where to write with --out FOLDER.")
         given["folder"] = beside(file[0], ".clusters")
-    quiet = quiet or not is_first()
     given.setdefault("verbose", 0 if quiet else 1)
     try:
         run = run_clustering(file[0] if len(file) == 1 else [Path(f) for f in file], **given)
@@ -121,8 +119,6 @@ def cluster(
         again = [argument for argument in sys.argv[1:] if argument != "--resume"]
         say(f"\nStopped. Continue with:\n  coterie {shlex.join([*again, '--resume'])}")
         raise
-    if not is_first():
-        return
     if not run.fresh:
         say(f"{run.folder} holds this run already, finished.")
     else:

@@ -6,64 +6,19 @@ import json
 import logging
 import shutil
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from coterie._files import atomic_path, plain, written
-from coterie._ranks import is_first
 from coterie._torch import Tensor, nn, torch
 from coterie._trust import LARGE, check_file, damaged, parse_json
-from coterie._types import Ints
 from coterie.engine.history import Meter
-from coterie.errors import DataError, TrainingError
+from coterie.errors import DataError
 
 log = logging.getLogger(__name__)
 
-FEWEST_TEXTS = 2  # in a pass: one alone has nothing to be contrasted with
 Moments = dict[str, dict[str, Tensor]]  # what an optimiser remembers, by name of the parameter
-
-
-@dataclass(frozen=True)
-class RetryPolicy:
-    """How a run goes on after a step that failed.
-
-    It is kept in checkpoints, so that a run that is continued goes on as carefully.
-
-    Attributes
-    ----------
-    passes : int
-        A batch goes through the network in so many passes, whose gradients are added: more, where
-        memory ran out. Losses that compare texts then compare those of one pass.
-    lr_factor : float
-        Of all learning rates: smaller, after a loss that was not a number.
-    """
-
-    passes: int = 1
-    lr_factor: float = 1.0
-
-    def split(self, rows: Ints) -> list[Ints]:
-        """The rows of a batch, pass by pass.
-
-        Examples
-        --------
-        >>> [part.tolist() for part in RetryPolicy(passes=2).split(np.arange(5))]
-        [[0, 1, 2], [3, 4]]
-        """
-        return np.array_split(rows, max(1, min(self.passes, len(rows) // FEWEST_TEXTS)))
-
-    def halved(self, rows: Ints, error: torch.OutOfMemoryError) -> RetryPolicy:
-        """Twice as many passes; an error if they cannot be smaller."""
-        now, more = self.split(rows), replace(self, passes=2 * self.passes)
-        if len(more.split(rows)) == len(now):
-            raise TrainingError(
-                f"out of memory with {len(now[0])} texts at a time; shorten texts "
-                "(`max_length`), train less of the encoder (`tune='lora'`), or use another "
-                "device (`device='cpu'`)."
-            ) from error
-        return more
 
 
 @dataclass
@@ -76,7 +31,6 @@ class State:
     optimizer: torch.optim.Optimizer | None = None
     labels: Tensor | None = None  # of the last refresh, for early stopping
     rows: list[dict[str, Any]] = field(default_factory=list)
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
     meter: Meter = field(default_factory=Meter)  # loss terms since the last row
 
 
@@ -107,21 +61,18 @@ class Checkpoint:
         """Write the state; the former checkpoint is replaced only when the new one is whole."""
         from safetensors.torch import save_file
 
-        if not is_first():
-            return
-        saved = keep(state, device)
+        tensors, meter = _tensors(state, device)
         facts = {
             "fingerprint": self.fingerprint,
-            "stage": saved.stage,
-            "step": saved.step,
-            "history": saved.rows,
-            "retry": asdict(saved.retry),
-            "meter": saved.meter,
+            "stage": state.stage,
+            "step": state.step,
+            "history": state.rows,
+            "meter": meter,
         }
         for left in self.folder.glob(".*.tmp"):  # by a process that was killed
             left.unlink()
         with atomic_path(self.file) as temporary, written(self.file):
-            save_file(saved.tensors, temporary, {"facts": json.dumps(facts, default=plain)})
+            save_file(tensors, temporary, {"facts": json.dumps(facts, default=plain)})
         self.last = time.monotonic()
         log.info("checkpoint after step %d of stage %d", state.step, state.stage)
 
@@ -140,16 +91,15 @@ class Checkpoint:
                     "or settings); give the same ones, or another folder."
                 )
             tensors = {name: file.get_tensor(name) for name in file.keys()}
-            retry, meter = RetryPolicy(**facts["retry"]), facts["meter"]
-            return Saved(facts["stage"], facts["step"], facts["history"], tensors, retry, meter)
+            return Saved(facts["stage"], facts["step"], facts["history"], tensors, facts["meter"])
 
     def clear(self) -> None:
         """Remove the checkpoint, when the run is over."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def keep(state: State, device: torch.device) -> Saved:
-    """A copy of the state in memory, from which the run can go on."""
+def _tensors(state: State, device: torch.device) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """All tensors that the run goes on from, and what the meter needs besides its sums."""
     tensors = {f"net.{k}": v for k, v in state.net.state_dict().items()}
     if state.optimizer is not None:
         moments = get_moments(state.optimizer, state.net)
@@ -164,20 +114,18 @@ def keep(state: State, device: torch.device) -> Saved:
         tensors["meter"] = state.meter.sums
         meter = {"names": state.meter.names, "steps": state.meter.steps}
     # Copies, since safetensors refuses tensors that share memory (tied weights).
-    copies = {k: v.detach().cpu().clone().contiguous() for k, v in tensors.items()}
-    return Saved(state.stage, state.step, list(state.rows), copies, state.retry, meter)
+    return {k: v.detach().cpu().clone().contiguous() for k, v in tensors.items()}, meter
 
 
 @dataclass
 class Saved:
-    """The state of a run at one moment: a checkpoint, or a copy in memory."""
+    """A checkpoint as it was read."""
 
     stage: int
     step: int
     rows: list[dict[str, Any]]
     tensors: dict[str, Tensor]
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
-    meter: dict[str, Any] = field(default_factory=dict)  # names and steps
+    meter: dict[str, Any]  # names and steps
 
     def restore(self, state: State, device: torch.device) -> Moments:
         """Put a run back to where it stood; returns the optimiser's moments by parameter."""
@@ -186,10 +134,9 @@ class Saved:
         torch.set_rng_state(tensors["random.cpu"])
         if device.type == "cuda" and "random.cuda" in tensors:
             torch.cuda.set_rng_state(tensors["random.cuda"], device)
-        state.step, state.retry, state.labels = self.step, self.retry, None
+        state.step = self.step
         if "labels" in tensors:
             state.labels = tensors["labels"].to(device)
-        state.meter = Meter()
         if self.meter and "meter" in tensors:
             state.meter = Meter(**self.meter, sums=tensors["meter"].to(device))
         moments: Moments = {}

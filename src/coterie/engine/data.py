@@ -12,7 +12,6 @@ from coterie._torch import Tensor, torch
 from coterie._types import Features, Ints
 from coterie.encoders import Encoder, Items
 from coterie.encoders.base import RaggedTokens, to_device
-from coterie.engine import parallel
 
 TOKENS = 65_536  # of packed texts that are encoded at once between steps
 
@@ -45,14 +44,10 @@ class Batch:
 
     def encode(self, encoder: Encoder) -> tuple[Tensor, ...]:
         """One tensor of shape (n, d) per view."""
-        if self.one_pass or parallel.size() > 1:
-            return self.apply(encoder, self.features).chunk(self.n_views)
+        if self.one_pass:
+            return tuple(encoder(self.features).chunk(self.n_views))
         parts = [(name, f.chunk(self.n_views)) for name, f in self.features.items()]
         return tuple(encoder({k: v[i] for k, v in parts}) for i in range(self.n_views))
-
-    def apply(self, encoder: Encoder, features: Features) -> Tensor:
-        """Vectors of features made from those of the batch; several processes share the work."""
-        return parallel.apply(encoder, features, self.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +97,7 @@ class TrainingData:
         distinct, rows = np.unique(self.views[0], return_inverse=True)
         if self.packed:
             return self._packed_vectors(encoder, distinct, device)[to_device(rows, device)]
-        encoded = parallel.encode_all(encoder, self.items, distinct, progress=progress)
+        encoded = encoder.encode(self.items, distinct, progress=progress)
         return torch.from_numpy(encoded[rows]).to(device)
 
     def _packed_vectors(self, encoder: Encoder, index: Ints, device: torch.device) -> Tensor:

@@ -12,6 +12,8 @@ from coterie._files import append, write_text
 from coterie._torch import Tensor
 from coterie.errors import TrainingError
 
+REMEDY = "use smaller learning rates (`lr`), or `precision='float32'`."  # where numbers run away
+
 
 @dataclass
 class History:
@@ -19,33 +21,23 @@ class History:
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     file: Path | None = None
-    notes: list[str] = field(default_factory=list)  # sentences about what went wrong
 
     def add(self, row: dict[str, Any]) -> None:
         """Append a row, and write it at once where a file is wanted."""
         self.rows.append(row)
-        self._take_notes([row])
         if self.file is not None:
             append(self.file, json.dumps(row).encode() + b"\n")
 
     def restart(self, rows: list[dict[str, Any]]) -> None:
         """Begin with the rows of an interrupted run; the file is written anew."""
         self.rows = list(rows)
-        self._take_notes(rows)
         if self.file is not None:
             write_text(self.file, "".join(json.dumps(row) + "\n" for row in rows))
-
-    def _take_notes(self, rows: list[dict[str, Any]]) -> None:
-        self.notes += [r["note"] for r in rows if "note" in r and r["note"] not in self.notes]
 
     def losses(self, stage: str | None = None) -> list[float]:
         """Sum of all terms at every logged step, of one stage or of all."""
         chosen = [row for row in self.rows if stage in (None, row["stage"]) and "terms" in row]
         return [sum(v for k, v in row["terms"].items() if counts(k)) for row in chosen]
-
-
-class NotFiniteError(TrainingError):
-    """A loss or a weight is not a number."""
 
 
 def counts(name: str) -> bool:
@@ -96,5 +88,5 @@ class Meter:
             return {}
         means = dict(zip(self.names, (self.sums / self.steps).tolist(), strict=True))
         if not all(map(math.isfinite, means.values())):
-            raise NotFiniteError(f"{where}: the loss is not a finite number ({means}).")
+            raise TrainingError(f"{where}: the loss is not a finite number ({means}); {REMEDY}")
         return means

@@ -16,32 +16,20 @@ from typing import Any
 from coterie._progress import Progress
 from coterie._random import derive_seed, torch_seeded
 from coterie._torch import Tensor, nn, torch
-from coterie._types import Ints
 from coterie.encoders.base import Encoder, RaggedTokens
 from coterie.encoders.tuning import moving
-from coterie.engine import parallel
-from coterie.engine.checkpoint import (
-    Checkpoint,
-    Moments,
-    RetryPolicy,
-    Saved,
-    State,
-    get_moments,
-    keep,
-    put_moments,
-)
+from coterie.engine.checkpoint import Moments, Saved, State, get_moments, put_moments
 from coterie.engine.data import Batch, Batches, TrainingData
 from coterie.engine.graphs import Recorder
-from coterie.engine.history import History, Meter, NotFiniteError, counts
+from coterie.engine.history import REMEDY, History, Meter, counts
 from coterie.engine.stage import Run, Stage
 from coterie.engine.tensor_float import tensor_float
 from coterie.errors import TrainingError
 
 log = logging.getLogger(__name__)
 
-SMALLER = 0.1  # of the learning rates, after a loss that is not a number
 WIDTHS = 8  # on a GPU, padded batches come in multiples of this many tokens: few shapes to record
-Work = Callable[..., Tensor]  # of one batch, or of its parts; gives the values of the loss terms
+Work = Callable[[Batch], Tensor]  # on one batch; gives the values of the loss terms
 
 
 def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run) -> History:
@@ -50,11 +38,6 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
     ``net`` has a child ``encoder``; it is on ``run.device`` and is changed in place.
     """
     saved = run.checkpoint.load() if run.checkpoint is not None else None
-    if parallel.size() > 1:
-        parallel.wait()  # until all have read: the first one will write
-        run = replace(
-            run, optimizations=tuple(s for s in run.optimizations if s not in parallel.NOT_YET)
-        )
     run.history.restart(saved.rows if saved is not None else run.history.rows)
     encoder = _encoder(net)
     encoder.compute_dtype = run.encoder_dtype()
@@ -82,7 +65,7 @@ def train(net: nn.Module, data: TrainingData, stages: Sequence[Stage], run: Run)
             moments = _StageLoop(net, data, stage, run, number, stop_requested).run_stage(
                 resumed, moments
             )
-            if run.checkpoint is not None and parallel.anyone(stop_requested()):
+            if run.checkpoint is not None and stop_requested():
                 raise KeyboardInterrupt  # in the last step, or while the stage was being kept
         if saved is not None and saved.stage >= len(stages):  # only the last checkpoint was left
             net.load_state_dict(saved.part("net."))
@@ -119,63 +102,32 @@ class _StageLoop:
             moments = saved.restore(state, run.device)
         if state.step == 0 and stage.setup is not None:
             stage.setup(self.net, self._vectors())
-        parallel.align(self.net)
-        self._begin(moments)
-        start = keep(state, run.device)
-        run.progress.start(stage.name, stage.steps, state.step)
-        try:
-            while state.step < stage.steps:
-                try:
-                    if self._step():
-                        break
-                except NotFiniteError as error:
-                    known = go_back(error, state.retry, start, run.checkpoint)
-                    self._begin(known.restore(state, run.device))
-                    run.history.restart(known.rows)
-                    state.rows = run.history.rows
-                    step, factor = known.step, known.retry.lr_factor
-                    self._note(
-                        f"{error} Training went back to step {step} of the stage and continued "
-                        f"with {factor:g} times the learning rates."
-                    )
-        finally:
-            run.progress.stop()
-        assert state.optimizer is not None
-        if run.checkpoint is not None and stage.steps > 0:
-            state.stage, state.step, state.labels, state.meter = state.stage + 1, 0, None, Meter()
-            state.retry = RetryPolicy()  # the next stage begins as if nothing had failed
-            run.checkpoint.save(state, run.device)
-        return get_moments(state.optimizer, self.net)
-
-    def _begin(self, moments: Moments) -> None:
-        """Make the optimiser, and what works a batch."""
-        stage, state, run = self.stage, self.state, self.run
-        state.optimizer = make_optimizer(self.net, stage, run, state.retry)
+        state.optimizer = make_optimizer(self.net, stage, run)
         if state.step > 0 or stage.continues:
             put_moments(state.optimizer, self.net, moments)
         self.net.train()
-        self.work: Work = partial(self._work, state.optimizer)
-        if state.retry.passes == 1 and run.takes("graphs"):
-            self.work = Recorder(self.work, run.device)
+        work: Work = partial(self._work, state.optimizer)
+        if run.takes("graphs"):
+            work = Recorder(work, run.device)
+        run.progress.start(stage.name, stage.steps, state.step)
+        try:
+            while state.step < stage.steps and not self._step(work):
+                pass
+        finally:
+            run.progress.stop()
+        if run.checkpoint is not None and stage.steps > 0:
+            state.stage, state.step, state.labels, state.meter = state.stage + 1, 0, None, Meter()
+            run.checkpoint.save(state, run.device)
+        return get_moments(state.optimizer, self.net)
 
-    def _note(self, text: str) -> None:
-        log.warning(text)
-        self.run.history.add(self._row(note=text))
-
-    def _work(self, optimizer: torch.optim.Optimizer, *batches: Batch) -> Tensor:
-        """Loss, gradients and update of one batch, whole or in parts; returns the loss terms.
+    def _work(self, optimizer: torch.optim.Optimizer, batch: Batch) -> Tensor:
+        """Loss, gradients and update of one batch; returns the loss terms.
 
         On a GPU this may be recorded as a graph: nothing here asks for a value.
         """
         optimizer.zero_grad(set_to_none=True)
-        total, size = torch.zeros((), device=batches[0].index.device), sum(map(len, batches))
-        for batch in batches:
-            share = len(batch) / size
-            terms = self.stage.loss(self.net, batch)
-            loss = torch.stack([terms[name] for name in terms if counts(name)]).sum()
-            (share * loss).backward()
-            total = total + share * torch.stack([term.detach() for term in terms.values()])
-        parallel.average_gradients(self.net)
+        terms = self.stage.loss(self.net, batch)
+        torch.stack([terms[name] for name in terms if counts(name)]).sum().backward()
         if self.stage.clip is not None:
             nn.utils.clip_grad_norm_(self.net.parameters(), self.stage.clip)
         optimizer.step()
@@ -183,46 +135,28 @@ class _StageLoop:
             net: Any = self.net
             net.step += 1
         self.names = list(terms)
-        return total
+        return torch.stack([term.detach() for term in terms.values()])
 
-    def _passes(self, rows: Ints) -> Tensor | torch.OutOfMemoryError:
-        """Work the rows of a batch, in one pass, or in more where memory ran out."""
-        run = self.run
-        parts = [
-            self.data.batch(r, self.stage.views, run.device) for r in self.state.retry.split(rows)
-        ]
-        try:
-            with tensor_float(run.takes("tf32") and run.encoder_dtype() is not None):
-                return self.work(*parts)
-        except torch.OutOfMemoryError as error:
-            if parallel.size() > 1:
-                raise  # the others have not failed and would wait for this one
-            return error.with_traceback(None)  # whose frames hold the memory
-
-    def _step(self) -> bool:
+    def _step(self, work: Work) -> bool:
         """Train on one batch; return whether the stage is over."""
-        stage, state = self.stage, self.state
+        stage, state, run = self.stage, self.state, self.run
         rows = self.batches.rows(state.step)
-        values = self._passes(rows)
-        while isinstance(values, torch.OutOfMemoryError):
-            state.retry = state.retry.halved(rows, values)
-            assert state.optimizer is not None
-            state.optimizer.zero_grad(set_to_none=True)
-            free_memory()
-            self.work = partial(self._work, state.optimizer)  # a graph would hold memory of its own
-            passes, texts = state.retry.passes, len(state.retry.split(rows)[0])
-            self._note(
-                f"Out of memory in stage {stage.name!r}: batches are processed in {passes} "
-                f"passes of {texts} texts."
-            )
-            values = self._passes(rows)
+        try:
+            batch = self.data.batch(rows, stage.views, run.device)
+            with tensor_float(run.takes("tf32") and run.encoder_dtype() is not None):
+                values = work(batch)
+        except torch.OutOfMemoryError as error:
+            raise TrainingError(
+                f"{self._where()}: out of memory with {len(rows)} texts in a batch; use a smaller "
+                "`batch_size`, shorten texts (`max_length`), train less of the encoder "
+                "(`tune='lora'`), or use another device (`device='cpu'`)."
+            ) from error
         state.meter.add(self.names, values)
         self.state.step += 1
         self._log()
         if stage.after_epoch is not None and self.batches.ends_epoch(self.state.step - 1):
             with torch.no_grad():
                 stage.after_epoch(self.net, self.state.step // self.batches.per_epoch)
-            parallel.align(self.net)
         if self._refresh():
             return True  # a checkpoint of this step would not know that the stage is over
         self._save()
@@ -231,9 +165,12 @@ class _StageLoop:
     def _log(self) -> None:
         step, values = self.state.step, None
         if step % self.run.log_every == 0 or step == self.stage.steps:
-            values = self.state.meter.read(f"stage {self.stage.name!r}, step {step}")
+            values = self.state.meter.read(self._where())
             self.run.history.add(self._row(terms=values))
         self.run.progress.advance(step, values)
+
+    def _where(self) -> str:
+        return f"stage {self.stage.name!r}, step {self.state.step}"
 
     def _row(self, **more: Any) -> dict[str, Any]:
         step = self.state.step
@@ -253,7 +190,6 @@ class _StageLoop:
         if stage.refresh is not None:
             with torch.no_grad():
                 stage.refresh(self.net, vectors)
-            parallel.align(self.net)
         if stage.labels is None:
             return False
         with torch.no_grad():
@@ -261,7 +197,7 @@ class _StageLoop:
         if state.labels is None:
             state.labels = labels
             return False
-        changed = parallel.same(float((labels != state.labels).float().mean()))
+        changed = float((labels != state.labels).float().mean())
         state.labels = labels
         self.run.history.add(self._row(changed=round(changed, 6)))
         if changed >= stage.stop_below:
@@ -273,12 +209,11 @@ class _StageLoop:
         checkpoint, state = self.run.checkpoint, self.state
         if checkpoint is None:
             return
-        stop = parallel.anyone(self.stop_requested())
+        stop = self.stop_requested()
         if stop or (self.batches.ends_epoch(state.step - 1) and checkpoint.due()):
-            where = f"stage {self.stage.name!r}, step {state.step}"
-            state.meter.check(where)
+            state.meter.check(self._where())
             if not is_finite(self.net):
-                raise NotFiniteError(f"{where}: weights are not finite any more.")
+                raise TrainingError(f"{self._where()}: weights are not finite any more; {REMEDY}")
             checkpoint.save(state, self.run.device)
         if stop:
             raise KeyboardInterrupt
@@ -293,9 +228,7 @@ def _encoder(net: nn.Module) -> Encoder:
     return encoder
 
 
-def make_optimizer(
-    net: nn.Module, stage: Stage, run: Run, retry: RetryPolicy
-) -> torch.optim.Optimizer:
+def make_optimizer(net: nn.Module, stage: Stage, run: Run) -> torch.optim.Optimizer:
     """Adam over what moves of the children the stage names; all else is frozen."""
     net.requires_grad_(False)
     groups = []
@@ -303,36 +236,15 @@ def make_optimizer(
         parameters = moving(net.get_submodule(child))
         for parameter in parameters:
             parameter.requires_grad_(True)
-        groups.append({"params": parameters, "lr": retry.lr_factor * lr})
+        groups.append({"params": parameters, "lr": lr})
     on_gpu = run.device.type == "cuda"
     fused = "fused-adam" in run.optimizations or not on_gpu
     return torch.optim.Adam(groups, fused=fused, capturable=on_gpu)
 
 
-def go_back(
-    error: NotFiniteError, retry: RetryPolicy, start: Saved, checkpoint: Checkpoint | None
-) -> Saved:
-    """Where to begin again, with a smaller rate: the newest checkpoint, or the start of the stage.
-
-    Once; the second time the error is raised.
-    """
-    if retry.lr_factor < 1:
-        raise TrainingError(f"{error} A tenth of the learning rates did not help.") from error
-    kept = checkpoint.load() if checkpoint is not None else None
-    if kept is None or (kept.stage, kept.step) < (start.stage, start.step):
-        kept = start
-    return replace(kept, retry=replace(retry, lr_factor=SMALLER))
-
-
 def is_finite(net: nn.Module) -> bool:
     """Whether all weights are numbers."""
     return all(bool(torch.isfinite(p).all()) for p in net.parameters())
-
-
-def free_memory() -> None:
-    """Give back what a failed pass has left with torch."""
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
 
 
 @contextmanager

@@ -661,7 +661,7 @@ class ClusterBERT(TunedClusterer):
 
         def loss(net: ClusterBERTNet, batch: Batch) -> Terms:
             noisy = add_noise(net.encoder, batch.features, self.deletion)
-            z = batch.apply(net.encoder, noisy)
+            z = net.encoder(noisy)
             terms: Terms = {}
             if weight < 1:
                 term = reconstruction_loss(net.encoder, net.decoder, batch.features, z)

@@ -87,26 +87,22 @@ def figures(
 
 
 def _guard_figures(guard: Mapping[str, Any]) -> list[Figure]:
-    start, final = guard["start"], guard.get("final")
-    shown = start if guard["fired"] or not final else final
-    out = [
+    start = guard["start"]
+    shown = start if guard["fired"] else guard["final"]
+    return [
         Figure(
             "Neighbour agreement",
             shown["neighbor_agreement"],
             "How much more often than by chance a text and its ten nearest neighbours share a "
             f"cluster; it was {start['neighbor_agreement']:.2f} before training.",
-        )
+        ),
+        Figure(
+            "Change by training",
+            1 - guard["agreement"],
+            "One minus the NMI of the clusters before and after training: 0 is no change, "
+            "1 means nothing in common.",
+        ),
     ]
-    if guard.get("agreement") is not None:
-        out.append(
-            Figure(
-                "Change by training",
-                1 - guard["agreement"],
-                "One minus the NMI of the clusters before and after training: 0 is no change, "
-                "1 means nothing in common.",
-            )
-        )
-    return out
 
 
 def leads(probabilities: Floats) -> tuple[Floats, Floats]:

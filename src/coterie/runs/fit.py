@@ -12,7 +12,6 @@ from typing import Any
 
 from coterie._folders import held, refuse_held
 from coterie._progress import make_progress, say
-from coterie._ranks import is_first
 from coterie._threads import one_blas_thread
 from coterie._trust import inside
 from coterie._validation import check_path
@@ -63,11 +62,10 @@ def _make_run(data: object, asked: Options, engine: Engine) -> MadeRun:
         temporary = TemporaryDirectory(prefix="coterie-")
         folder = Path(temporary.name) / "run"
     path = Path(folder)
-    if is_first():
-        read = [*(check_path("data", str(file)) for file in files_of(data)), asked.views]
-        check_run_output(path, [name for name in read if isinstance(name, (str, Path))])
-        refuse_held(path)
-        refuse_taken(path, resume=resume, overwrite=overwrite)
+    read = [*(check_path("data", str(file)) for file in files_of(data)), asked.views]
+    check_run_output(path, [name for name in read if isinstance(name, (str, Path))])
+    refuse_held(path)
+    refuse_taken(path, resume=resume, overwrite=overwrite)
     model = asked.make_checked_model()
     corpus, encoder = read_texts(data, asked, engine)
     if encoder is not None:  # vectors of the user's own
@@ -82,10 +80,6 @@ def _make_run(data: object, asked: Options, engine: Engine) -> MadeRun:
     choice = fit.choose(path if resume else None)
     place = RunFolder(path, asked, model, corpus, choice, digest(guidance))
     place.locate(resume=resume, overwrite=overwrite)
-    if not is_first():  # one of several processes, but not the one that writes
-        if not (resume and place.is_done()):
-            fit.run(place)
-        return MadeRun(path)
     with held(path):
         if place.begin(resume=resume, overwrite=overwrite) == "done":
             return MadeRun(path, fresh=False)

@@ -95,7 +95,7 @@ class RunFolder:
             self.manifest["data"] |= {"texts": found.filled, "different_texts": found.distinct}
 
     def locate(self, *, resume: bool, overwrite: bool) -> None:
-        """Find where the run grows; the same in all processes of one run."""
+        """Find where the run grows."""
         if not resume:
             self.work = inside(self.path, NEXT) if overwrite or is_void(self.path) else self.path
             return
@@ -134,10 +134,6 @@ class RunFolder:
                 delete(found)
         self.write_manifest()
         return "new" if earlier is None else "resumed"
-
-    def is_done(self) -> bool:
-        """Whether the folder holds a finished run."""
-        return (read_started(self.work) or {}).get("status") == "done"
 
     def stopped(self, status: str, reason: str) -> None:
         """Say in the manifest how the run came to an early end: "interrupted" or "failed".

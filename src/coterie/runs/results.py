@@ -171,7 +171,7 @@ class Results:
             "encoder": {"used": model.encoder_.kind, **told},
             "guard": model.guard_.to_dict() if model.guard_ is not None else None,
             "seconds": model.seconds_,
-            "remarks": [*model.history_.notes, *model.remarks(), *terms.remarks()],
+            "remarks": [*model.remarks(), *terms.remarks()],
         }
 
     @property
