@@ -19,7 +19,6 @@ def main(source: str | None = None, out: str = "clusters") -> None:
 
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    model.report(folder / "report.html", texts)  # one page, to look at in a browser
     model.save(folder / "model")  # safetensors and JSON
 
     new = ["Where is my parcel?", "The app crashes when I open it."]

@@ -11,7 +11,6 @@ from coterie.description import describe
 from coterie.errors import UsageError
 from coterie.hierarchy import (
     build_hierarchy,
-    find_themes,
     nest,
 )
 from coterie.metrics import nmi
@@ -136,53 +135,3 @@ def test_levels_of_numbers_with_gaps_and_beyond_the_clusters() -> None:
     assert [c.parent for c in finest] == [0, 0, 1, 1]
     assert len(hierarchy.levels) == 1 and hierarchy.above[0] == {0: 0, 2: 0, 5: 1, 7: 1}
     assert hierarchy.columns([5, -1, 3], ["x", "-", "?"])["level_1"] == [1, -1, -1]
-
-
-@pytest.fixture(scope="module")
-def themed() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Five groups of five close clusters of eight points each, and the group of each point."""
-    rng = np.random.default_rng(1)
-    groups = np.eye(5, 20) * 4
-    centers = np.repeat(groups, 5, axis=0) + rng.normal(size=(25, 20)) * 0.6
-    labels = np.repeat(np.arange(25), 8)
-    return centers[labels] + rng.normal(size=(200, 20)) * 0.1, labels, labels // 5
-
-
-def test_themes_are_the_groups_and_hold_whole_clusters(themed) -> None:
-    x, labels, groups = themed
-    level = find_themes(x, labels)
-    assert level.n_clusters == 5 and level.sizes == [40] * 5
-    assert nmi(groups, level.labels) == pytest.approx(1.0)
-    np.testing.assert_array_equal(level.of_given[labels], level.labels)
-
-
-def test_texts_without_a_cluster_have_no_theme_and_numbers_may_have_gaps(themed) -> None:
-    x, labels, groups = themed
-    odd = np.where(labels == 3, -1, labels * 2)
-    level = find_themes(x, odd)
-    assert (level.labels[labels == 3] == -1).all() and level.of_given[6] == -1
-    assert nmi(groups[labels != 3], level.labels[labels != 3]) == pytest.approx(1.0)
-
-
-def test_the_number_of_themes_is_near_the_square_root_or_as_asked(themed) -> None:
-    x, labels, _ = themed
-    assert find_themes(x, labels, 2).n_clusters == 2
-    assert find_themes(x, labels, 25) is None
-    few = labels < 10
-    assert find_themes(x[few], labels[few]) is None  # ten clusters can be read as they are
-    assert find_themes(x[few], labels[few], 2).n_clusters == 2
-    with raises(UsageError, "should be an integer of", "n_themes"):
-        find_themes(x, labels, 0)
-    rng = np.random.default_rng(2)
-    for k, low, high in ((11, 3, 4), (31, 4, 8), (64, 6, 12), (200, 10, 12)):
-        noise = rng.normal(size=(k * 4, 10))
-        assert low <= find_themes(noise, np.arange(k * 4) % k).n_clusters <= high
-
-
-def test_many_texts_are_sampled_and_every_cluster_has_a_theme() -> None:
-    rng = np.random.default_rng(0)
-    labels = np.concatenate([np.arange(40), np.zeros(6_000, dtype=int)])  # 39 clusters of one text
-    x = rng.normal(size=(40, 12))[labels] + rng.normal(size=(6_040, 12)) * 0.05
-    level = find_themes(x, labels)
-    assert (level.of_given >= 0).all() and sum(level.sizes) == len(labels)
-    np.testing.assert_array_equal(level.labels, find_themes(x, labels).labels)

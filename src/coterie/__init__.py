@@ -24,7 +24,6 @@ _PUBLIC = {
     "Run": "coterie.runs",
     "TextClusterer": "coterie.base",
     "augment": "coterie.augmentation",
-    "broad_themes": "coterie.base",
     "choose_n_clusters": "coterie.choose",
     "cluster": "coterie.start",
     "compare": "coterie.comparison",

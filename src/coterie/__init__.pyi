@@ -1,6 +1,5 @@
 from coterie.augmentation import augment as augment
 from coterie.base import TextClusterer as TextClusterer
-from coterie.base import broad_themes as broad_themes
 from coterie.choose import choose_n_clusters as choose_n_clusters
 from coterie.comparison.clusters import compare_clusters as compare_clusters
 from coterie.comparison.compare import compare as compare

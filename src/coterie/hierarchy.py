@@ -3,16 +3,10 @@
 The clusters are merged, not the texts: each cluster counts as its mean with its size, and Ward's
 rule joins those whose union adds least to the spread. So every cluster of a finer level lies in
 exactly one of each coarser level, whatever the method that found the clusters.
-
-Broad themes are one such level, of 3 to 12 clusters, for runs that find the number of clusters
-themselves. They are merged by means of vectors after k-NN smoothing. Their number is near the
-square root of the number of clusters, where one more merge would cost most compared with the merge
-before.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,16 +15,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie._validation import (
-    check_integer,
     check_kind,
     check_vectors,
     check_whole_numbers,
     checked,
 )
-from coterie.blocks.graph import knn_smooth
 from coterie.blocks.linkage import MatrixSpace, chain, cut
 from coterie.description import (
     Cluster,
@@ -42,17 +33,11 @@ from coterie.description import (
 )
 from coterie.errors import UsageError
 from coterie.metrics import cluster_means
-from coterie.neighbors import nearest_rows
 
 if TYPE_CHECKING:
     from coterie.description.describe import DescribeOptions
 
 LEVEL_COLUMN = re.compile(r"(level_\d+|theme|broad|medium|fine)(_name)?")  # of the table
-READABLE = 10  # clusters that need no themes above them
-FEWEST_THEMES, MOST_THEMES = 3, 12
-REACH = 1.5  # factor by which the number of themes may differ from the square root of clusters
-SMOOTHED = 3_000  # texts whose vectors are smoothed; more change the means by little
-NEIGHBORS, ROUNDS = 15, 4  # of the smoothing
 
 
 @dataclass(frozen=True)
@@ -348,79 +333,12 @@ def build_hierarchy(
     return _described(texts, labels, vectors, nested, clusters)
 
 
-def build_themes(
-    texts: Sequence[str],
-    labels: Ints,
-    vectors: Floats,
-    clusters: Sequence[Cluster],
-    n_themes: int | None = None,
-    seed: int = 0,
-) -> tuple[Hierarchy, list[Cluster]]:
-    """Broad themes above a described clustering, named; see :func:`find_themes`.
-
-    Where there are no themes the hierarchy has no level. Returns the clusters with their themes
-    as parents, too.
-    """
-    texts, labels, vectors = _sorted(texts, labels, vectors)
-    level = find_themes(vectors, labels, n_themes, seed)
-    hierarchy, finest = _described(
-        texts, labels, vectors, [] if level is None else [level], clusters
-    )
-    return replace(hierarchy, themes=True), finest
-
-
 def _sorted(
     texts: Sequence[str], labels: Ints, vectors: Floats
 ) -> tuple[Sequence[str], Ints, Floats]:
     """The same in the order of the texts, so that no level hangs on the order of the rows."""
     order = text_order(texts)
     return [texts[i] for i in order], np.asarray(labels)[order], vectors[order]
-
-
-def find_themes(
-    vectors: Floats, labels: Sequence[int] | Ints, n_themes: int | None = None, seed: int = 0
-) -> Level | None:
-    """Merge the clusters of a clustering into a handful of broad themes.
-
-    Their number, if not given, is 3 to 12, near the square root of the number of clusters, where
-    the next merge is largest compared with the one before. ``seed`` draws the texts that are
-    smoothed, where there are more than 3,000. None where there are ten clusters or fewer, or not
-    more than ``n_themes``.
-    """
-    x, codes = np.asarray(vectors), np.asarray(labels, dtype=np.int64)
-    counts = np.bincount(codes[codes >= 0], minlength=1)
-    k = int((counts > 0).sum())
-    if n_themes is not None:
-        check_integer("n_themes", n_themes)
-    if k <= (READABLE if n_themes is None else n_themes):
-        return None
-    centers = _smoothed_means(x, codes, len(counts), seed)
-    if n_themes is None:
-        n_themes = _number_of_themes(centers, counts, k)
-    return nest(centers, codes, counts, levels=[n_themes])[0]
-
-
-def _smoothed_means(x: Floats, labels: Ints, k: int, seed: int) -> Floats:
-    """Mean of each cluster, after k-NN smoothing of at most ``SMOOTHED`` texts."""
-    placed = np.flatnonzero(labels >= 0)
-    first = placed[np.unique(labels[placed], return_index=True)[1]]  # some of every cluster
-    chosen = numpy_generator(seed, "themes").permutation(placed)[:SMOOTHED]
-    rows = np.unique(np.concatenate([first, chosen]))
-    smooth = knn_smooth(x[rows], nearest_rows(x[rows], NEIGHBORS), ROUNDS)
-    return cluster_means(smooth, labels[rows], k)[0]
-
-
-def _number_of_themes(centers: Floats, counts: Ints, k: int) -> int:
-    """The number at which one more merge would cost most, compared with the merge before."""
-    low = max(FEWEST_THEMES, math.ceil(math.sqrt(k) / REACH))
-    high = min(MOST_THEMES, math.floor(math.sqrt(k) * REACH))
-    cost = sorted(height for height, _, _ in _merges(centers[counts > 0], counts[counts > 0]))
-
-    def ratio(n: int) -> tuple[float, int]:
-        """The cost of going below ``n`` themes, by that of the merge before; fewer come first."""
-        return cost[k - n] / max(cost[k - n - 1], 1e-12), -n
-
-    return max(range(low, high + 1), key=ratio)
 
 
 def _merges(centers: Floats, counts: Ints) -> list[tuple[float, int, int]]:

@@ -13,7 +13,6 @@ import pytest
 import coterie
 from commands import rows, run, write_csv
 from coterie.metrics import nmi
-from said import raises
 from trees import whole
 
 BROAD = {
@@ -139,30 +138,6 @@ def test_edits_that_leave_too_few_clusters_take_a_level_away(done: Path, tmp_pat
     new, given = tmp_path / "new.csv", done.parent / "in.csv"
     run("predict", run_, given, "--text-column", "text", "--out", new)
     assert {*rows(new)[0]} == header
-
-
-def test_a_fitted_model_has_themes(texts, tmp_path: Path) -> None:
-    given = [text for text, _ in texts]
-    model = coterie.TwoStep(16, encoder="tfidf-svd", random_state=0).fit(given)
-    found = coterie.broad_themes(model, given)
-    (themes,), (above,) = found.levels, found.above
-    assert 3 <= len(themes) <= 12 and set(above) == set(range(16))
-    assert sum(theme.size for theme in themes) == len(given)
-    assert len({theme.name for theme in themes}) == len(themes)
-    columns = found.columns(model.labels_, [""] * len(given))
-    assert list(columns) == ["theme", "theme_name"]
-    assert columns["theme"] == [above[int(label)] for label in model.labels_]
-    assert len(coterie.broad_themes(model, given, n_themes=5).levels[0]) == 5
-    page = model.report(tmp_path / "page.html", given, levels="themes").read_text("utf-8")
-    assert f"16 clusters in {len(themes)} broad themes." in page
-    with raises(coterie.errors.UsageError, "should be an integer of", "n_themes"):
-        coterie.broad_themes(model, given, n_themes=0)
-    with raises(coterie.errors.UsageError, "clusters to group", "16"):
-        coterie.broad_themes(model, given, n_themes=16)
-    with raises(coterie.errors.UsageError, "levels` should be", "'broad'"):
-        model.report(tmp_path / "page.html", given, levels="broad")
-    small = coterie.TwoStep(4, encoder="tfidf-svd", random_state=0).fit(given)
-    assert coterie.broad_themes(small, given).levels == []
 
 
 def test_levels_of_a_run_on_a_sample_count_all_rows(file: Path) -> None:

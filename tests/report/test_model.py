@@ -1,8 +1,5 @@
-"""The page of a fitted model, its tree and outliers in a browser, and what a notebook shows."""
+"""A fitted model describes its clusters; the tree and outliers of a page in a browser."""
 
-import base64
-import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,38 +25,6 @@ def model(topics) -> TextClusterer:
     return fitted
 
 
-def test_a_model_writes_its_page(model: TextClusterer, topics, tmp_path: Path) -> None:
-    texts = [*topics[0], ""]
-    assert model.report(tmp_path / "x.html", texts, levels=[2, 4]) == tmp_path / "x.html"
-    page = (tmp_path / "x.html").read_text(encoding="utf-8")
-    marked = model.mark_outliers(3)
-    count = int(marked.sum())
-    assert count > 0 and f"{count} texts ({100 * count / 90:.1f}%)" in page
-    assert "91 texts in 6 clusters" in page
-    assert 'id="hierarchy"' in page and "2, 4, 6 clusters" in page
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
-    assert found is not None
-    data = json.loads(found[1])
-    places = np.frombuffer(base64.b64decode(data["cluster"]), "<u2")
-    shown = np.array([data["ids"][place] for place in places])
-    np.testing.assert_array_equal(shown, np.where(marked, -1, model.labels_)[:90])
-    assert data["text"][7] == texts[7]
-    model.report(str(tmp_path / "bare.html"), texts, show_texts=False)
-    bare = (tmp_path / "bare.html").read_text(encoding="utf-8")
-    assert not any(text in bare for text in topics[0])
-
-
-def test_an_outlier_may_be_nearest_to_a_cluster_without_texts(
-    model: TextClusterer, topics, tmp_path: Path
-) -> None:
-    marked = model.mark_outliers(3)[:90]
-    odd = next(i for i in np.flatnonzero(marked) if model.labels_[i] > 0)
-    usual = np.flatnonzero(~marked & (model.labels_[:90] == 0))[:3]
-    model.report(tmp_path / "x.html", [topics[0][i] for i in (*usual, odd)])
-    page = (tmp_path / "x.html").read_text(encoding="utf-8")
-    assert f"Cluster {model.labels_[odd]}" in page
-
-
 def test_describing_by_the_model_is_describing_its_labels(model: TextClusterer, topics) -> None:
     texts = [*topics[0], ""]
     labels = model.predict(texts, outliers=True)
@@ -69,7 +34,7 @@ def test_describing_by_the_model_is_describing_its_labels(model: TextClusterer, 
     assert len(model.describe(texts, n_words=2)[0].words) <= 2
 
 
-def test_models_of_vectors_need_them(topics, tmp_path: Path) -> None:
+def test_models_of_vectors_need_them(topics) -> None:
     x = np.random.default_rng(0).normal(size=(90, 4)).astype(np.float32)
     model = make_method("kmeans", 3, encoder="precomputed", random_state=0).fit(x)
     with raises(UsageError, "X: this model takes"):
@@ -77,20 +42,6 @@ def test_models_of_vectors_need_them(topics, tmp_path: Path) -> None:
     with raises(UsageError, "texts; give one for each text", "90", "5"):
         model.describe(topics[0][:5], x)
     assert sum(c.size for c in model.describe(topics[0], x)) == 90
-    with raises(UsageError, "asked for, but there are only", "3"):
-        model.report(tmp_path / "x.html", topics[0], x, levels=[2, 4])
-    for levels in (3, ["2"], {2: 3}):
-        with raises(UsageError, "levels` should be"):
-            model.report(tmp_path / "x.html", topics[0], x, levels=levels)
-
-
-def test_a_notebook_shows_a_small_table_once_fitted(model: TextClusterer) -> None:
-    html = model._repr_html_()
-    assert html == model._repr_mimebundle_()["text/html"]
-    assert "TwoStep: 6 clusters of 90 texts" in html and html.count("<tr>") == 7
-    sizes = [int(size) for size in re.findall(r"<tr><td>\d+</td><td>(\d+)</td>", html)]
-    assert sizes == np.bincount(model.labels_[:-1]).tolist()
-    assert "<script" not in html and len(html) < 5_000
 
 
 def cluster(number: int, size: int, parent: int | None = None, name: str = "") -> Cluster:
@@ -144,9 +95,7 @@ def test_tree_and_outliers_in_a_browser(visit: Callable[..., Any], tmp_path: Pat
         assert page.troubles == []
 
 
-def test_a_model_that_is_not_fitted_has_nothing_to_describe(tmp_path: Path) -> None:
+def test_a_model_that_is_not_fitted_has_nothing_to_describe() -> None:
     model = make_method("kmeans", 3, encoder="tfidf")
     with pytest.raises(NotFittedError):
         model.describe(["a text"])
-    with pytest.raises(NotFittedError):
-        model.report(tmp_path / "x.html", ["a text"])

@@ -8,7 +8,6 @@ from coterie.base.core import (
     metric_assigner,
     second_step,
 )
-from coterie.base.display import broad_themes
 from coterie.base.guard import GuardResult
 from coterie.base.storage import FORMAT, method_of
 from coterie.base.tuned import TunedClusterer
@@ -20,7 +19,6 @@ __all__ = [
     "TrainingContext",
     "TunedClusterer",
     "WeightedClusterer",
-    "broad_themes",
     "kmeans_assigner",
     "kmeans_labels",
     "method_of",

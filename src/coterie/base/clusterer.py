@@ -14,7 +14,7 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_choice, check_path
 from coterie.base import storage
 from coterie.base.core import ClustererCore
-from coterie.base.display import DisplayMixin
+from coterie.base.describing import DescribeMixin
 from coterie.base.edited import correct
 from coterie.base.estimator import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from coterie.base.fitting import Fitting, number_encoder
@@ -40,7 +40,7 @@ class FitOptions(TypedDict, total=False):
 
 
 class TextClusterer(
-    DisplayMixin,
+    DescribeMixin,
     ClusterMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,

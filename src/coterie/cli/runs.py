@@ -307,7 +307,7 @@ def cut(
     say(f"undo   coterie edit {run} --undo")
 
 
-FIGURES = ("map", "sizes", "over-time", "tree", "number")
+FIGURES = ("map", "sizes", "over-time", "tree")
 DRAWN = (".pdf", ".svg", ".png")
 
 
@@ -345,8 +345,6 @@ def report(
     out = Path(f"{figure}.pdf") if out is None else out
     if out.suffix.lower() not in DRAWN:
         raise UsageError(f"`out={str(out)!r}`: give a name that ends in {', '.join(DRAWN)}.")
-    if figure == "number" and level is not None:
-        raise UsageError("`level`: the figure of numbers shows all of them; leave it out.")
     check_output(out, [], wrote=lambda path: b"atplotlib" in path.read_bytes())
     drawn = draw() if level is None else draw(level=level)
     with atomic_path(out) as path:

@@ -393,7 +393,7 @@ class Run(Plots):
         """What a notebook shows: the run at a glance, the clusters and the map; all is escaped."""
         head = "".join(f"<th>{name}</th>" for name in ("", "cluster", "texts", "share", "name"))
         body = "".join(
-            f'<tr><td style="color:{self._style(c.id).color}">&#9679;</td><td>{c.id}</td>'
+            f'<tr><td style="color:{self._style(c.id)[0]}">&#9679;</td><td>{c.id}</td>'
             f"<td>{c.size:,}</td><td>{100 * c.share:.1f}%</td><td>{escape(c.name)}</td></tr>"
             for c in self.clusters[:SHOWN_CLUSTERS]
         )
@@ -412,7 +412,7 @@ class Run(Plots):
         if saved is None or not saved["rows"]:
             return ""
         names = {-1: "no cluster", **{c.id: c.name for c in self.clusters}}
-        colors = {number: self._style(number).color for number in names}
+        colors = {number: self._style(number)[0] for number in names}
         labels, step = self.labels, -(-len(saved["rows"]) // SHOWN_POINTS)
         dots = []
         for row, x, y in list(zip(saved["rows"], saved["x"], saved["y"], strict=True))[::step]:
