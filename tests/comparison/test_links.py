@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from coterie.comparison import jaccard, links, partners, statuses
-from coterie.comparison.compare import similar
 
 
 def slow_links(counts: np.ndarray) -> np.ndarray:
@@ -76,10 +75,3 @@ def test_only_linked_clusters_are_partners_and_first_numbers_win_ties() -> None:
     assert partners(jaccard(halves.T), links(halves.T)) == {0: 0}
     nothing = np.array([[1, 1], [1, 1]])
     assert partners(jaccard(nothing), links(nothing)) == {}
-
-
-def test_similar_clusters_are_linked_from_either_side() -> None:
-    similarity = np.array([[0.9, 0.6, 0.1], [0.2, 0.7, 0.3]])
-    assert similar(similarity, 0.5).astype(int).tolist() == [[1, 0, 0], [0, 1, 0]]
-    assert similar(np.array([[0.9, 0.8]]), 0.5).tolist() == [[True, True]]  # a split
-    assert similar(np.zeros((0, 3)), 0.5).shape == (0, 3)

@@ -1,4 +1,4 @@
-"""Comparisons of finished runs: by rows, by models, by centers, by words; the command."""
+"""Comparisons of finished runs: by rows, by models; the command."""
 
 import csv
 import json
@@ -77,24 +77,13 @@ def test_predictions_are_counted_on_the_right_side(runs) -> None:
     assert (found.only_a, found.only_b) == (60, 60)
 
 
-def test_centers_are_compared_where_encoders_are_the_same(runs, tmp_path, tiny_encoder) -> None:
-    for name, seed in (("one", 0), ("two", 5)):
-        file = write(tmp_path / f"{name}.csv", seed)
-        call("cluster", file, "-k", 3, "--method", "kmeans", "--encoder", tiny_encoder,
-                      "-q", "--out", tmp_path / name)  # fmt: skip
-    found = compare(tmp_path / "one", tmp_path / "two", by="centers")
-    assert found.evidence == "centers" and found.moved is None
-    with raises(DataError, "leave out --by", "centers"):
-        compare(runs["a"], runs["b"], by="centers")
-
-
 def test_the_command_prints_a_table_and_writes_a_page(runs, tmp_path) -> None:
     page = tmp_path / "changes.html"
     result = call("compare", runs["a"], runs["six"], "--out", page)
     for part in ("split into", "moved", "rows in both", "NMI", "same text in both", str(page)):
         assert part in result.output, part
     html = page.read_text("utf-8")
-    assert "<svg" in html and "<script" not in html and "http:" not in html and "https" not in html
+    assert "<script" not in html and "http:" not in html and "https" not in html
     assert "What moved" in html and read_run_side(runs["a"]).texts[0].split()[0] in html
 
 

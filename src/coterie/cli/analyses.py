@@ -42,7 +42,7 @@ def compare(  # noqa: C901 - one branch for each option
     b_column: str | None = option(None, ITS_CLUSTERS.format("RUN_B")),
     by: str = option(
         "auto",
-        "Match clusters by rows, model, centers or words; auto uses the first that is possible.",
+        "Match clusters by rows or model; auto goes by rows if half of them are in both.",
     ),
     no_texts: bool = switch("--no-texts", "Names and counts only, no examples."),
     as_json: bool = options.AS_JSON,
@@ -150,10 +150,10 @@ def show_clusters(found: ClusterComparison, no_texts: bool, as_json: bool) -> No
     over_time = {found.date_column or "": found.over_time}
     for column, values in (found.columns | over_time).items():
         show(column, [value for value in values if not value.chance])
-    for side, other in (sides, sides[::-1]):
+    for side in sides:
         if side.typical:
             lines = [f"  {shorten(text, 110)}" for text in side.typical]
-            show_lines([f"typical of {side.id} against {other.id}", *lines, ""])
+            show_lines([f"typical of {side.id}", *lines, ""])
     if found.between:
         lines = [f"  {t.margin:.2f}  {t.cluster:<4} {shorten(t.text, 98)}" for t in found.between]
         show_lines(["between the two: lead of its own cluster, and which that is", *lines])

@@ -91,7 +91,7 @@ class Compared:
     words : tuple of Contrast
         Words that are more frequent in it than in the other, the clearest first.
     typical : tuple of str
-        Texts with most of these words and fewest of the other's.
+        Its central texts.
     near : int
         Its texts whose second choice is the other one.
     """
@@ -197,12 +197,12 @@ def compare_clusters(
         raise UsageError(f"`b={b!r}`: {both} share texts; name two clusters that share none.")
     order = np.array([i for i in text_order(found.texts) if rows[0][i] or rows[1][i]], np.int64)
     sides = np.where(rows[1][order], 1, 0)
-    texts = [found.texts[i] for i in order]
-    terms = ClusterTerms(Terms(texts), sides, 2)
+    terms = ClusterTerms(Terms([found.texts[i] for i in order]), sides, 2)
     gaps = weigh_words(*_counts(terms), *terms.sizes)
-    scores, words = _score(terms, gaps), _words(terms, gaps)
+    words = _words(terms, gaps)
     second = _second(found, numbers, rows)
     total, names = max(int((found.labels >= 0).sum()), 1), found.all_names
+    described = {**(found.tree.nodes if found.tree else {}), **{c.id: c for c in found.clusters}}
     compared = [
         Compared(
             number,
@@ -210,7 +210,7 @@ def compare_clusters(
             size=int(here.sum()),
             share=round(int(here.sum()) / total, 4),
             words=words[side],
-            typical=tuple(once(_best(scores, sides, side), texts, examples)),
+            typical=tuple(described[number].examples[:examples]),
             near=int((second & here).sum()),
         )
         for side, (number, here) in enumerate(zip(numbers, rows, strict=True))
@@ -316,20 +316,6 @@ def _words(terms: ClusterTerms, gaps: Floats) -> tuple[tuple[Contrast, ...], tup
         places = list(chosen.values())
         out.append(contrast(list(chosen), a[places], b[places], *terms.sizes.tolist()))
     return out[0], out[1]
-
-
-def _score(terms: ClusterTerms, gaps: Floats) -> Floats:
-    """For each text, how much its words speak for the first cluster rather than the second."""
-    presence = terms.terms.single.presence
-    words = np.maximum(np.asarray(presence.sum(axis=1)).ravel(), 1)
-    return np.asarray(np.asarray(presence @ gaps).ravel() / np.sqrt(words))
-
-
-def _best(scores: Floats, sides: Ints, side: int) -> Ints:
-    """Texts of one cluster, those with the most of its words first."""
-    rows = np.flatnonzero(sides == side)
-    keys = np.round(scores[rows] * (1 if side else -1), 9)
-    return rows[np.argsort(keys, kind="stable")]
 
 
 def _second(run: Clustering, numbers: Sequence[int], rows: Sequence[Bools]) -> Bools:

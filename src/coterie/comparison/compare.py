@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from coterie._folders import one_state
-from coterie._trust import read_arrays
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_annotated, check_choice, checked
 from coterie.base import TextClusterer
-from coterie.base.storage import read_config
 from coterie.comparison.result import Change, Comparison, Flow
 from coterie.comparison.side import Side, make_side
 from coterie.errors import CoterieError, DataError, UsageError, counted
 from coterie.metrics import ari, best_partners, nmi
-from coterie.neighbors import unit_rows
 
 MATCHED, SPLIT, MERGED, DIED, BORN = "matched", "split", "merged", "died", "born"
 
@@ -41,22 +38,6 @@ def links(counts: Ints) -> Bools:
     """
     smaller = np.minimum(counts.sum(axis=1)[:, None], counts.sum(axis=0)[None, :])
     return np.asarray(2 * counts > smaller)
-
-
-def similar(similarity: Floats, least: float) -> Bools:
-    """Links where rows cannot be counted: to the most similar one, from either side.
-
-    Parameters
-    ----------
-    similarity : ndarray of shape (k_a, k_b)
-    least : float
-        What is less similar than this is not linked.
-    """
-    if not similarity.size:
-        return np.zeros(similarity.shape, dtype=bool)
-    best = similarity == similarity.max(axis=1, keepdims=True)
-    best |= similarity == similarity.max(axis=0, keepdims=True)
-    return np.asarray(best & (similarity >= least))
 
 
 def jaccard(counts: Ints) -> Floats:
@@ -110,8 +91,7 @@ def _status(mine: Bools, theirs: Ints, none: str, many: str, shared: str) -> str
 
 
 ENOUGH = 0.5  # share of the smaller side that must be in the other one to go by rows
-LEAST = 0.5  # similarity of centers or words below which nothing is linked
-WAYS = ("auto", "rows", "model", "centers", "words")
+WAYS = ("auto", "rows", "model")
 
 
 @dataclass(frozen=True)
@@ -125,101 +105,68 @@ class Shared:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Rows with a cluster on both sides, or similarities of clusters."""
+    """Clusters on both sides of the rows that were followed."""
 
-    kind: str  # ids, texts, model, centers, words
+    kind: str  # ids, texts or model
     reason: str
-    # a, b (m,): cluster of each row seen on both sides, -1 for none; empty for centers and words
-    a: Ints
+    a: Ints  # (m,): -1 for none
     b: Ints
-    texts: list[str]  # of the rows seen; empty where there are none
-    similarity: Floats | None = None  # (k_a, k_b): of clusters in the order of their numbers
-
-
-def gather(a: Side, b: Side, shared: Shared, by: str = "auto") -> Evidence:
-    """The best evidence there is, or the one asked for."""
-    check_choice("--by", by, WAYS)
-    # A few shared rows are the last resort.
-    ways = [*((way, ENOUGH) for way in _FINDERS), ("rows", 0.0)] if by == "auto" else [(by, 0.0)]
-    tried: list[str] = []
-    for way, enough in ways:
-        found = _FINDERS[way](a, b, shared, enough)
-        if isinstance(found, Evidence):
-            before = f" Not by {'; not by '.join(tried)}." if tried else ""
-            return replace(found, reason=found.reason + before)
-        tried.append(f"{way}: {found}")
-    raise DataError(
-        f"{a.title} and {b.title} have nothing to compare by ({'; '.join(tried)})."
-        if by == "auto"
-        else f"--by {tried[0]}; leave out --by to compare by whatever both sides have."
-    )
+    texts: list[str]  # empty where there are none
 
 
 def pair_rows(a: Side, b: Side) -> Shared:
     """Rows of both sides that are the same, by id if both have ids, else by text.
 
-    What occurs several times is paired in its order: the second with the second. Rows of an id that
-    occurs several times are paired by their texts first, and so are rows without an id.
+    What occurs several times is paired in its order: the second with the second.
     """
-    by, left, right = "", [], []
-    pairs: list[tuple[int, int]] = []
     if a.ids is not None and b.ids is not None:
         by, left, right = "id", a.ids, b.ids
-        if a.texts is not None and b.texts is not None:
-            keys_a = list(zip(a.ids, a.texts, strict=True))
-            keys_b = list(zip(b.ids, b.texts, strict=True))
-            pairs = _in_order(keys_a, keys_b, [any(key) for key in keys_a])
     elif a.texts is not None and b.texts is not None:
         by, left, right = "text", a.texts, b.texts
-    done_a, done_b = ({pair[side] for pair in pairs} for side in (0, 1))
-    free = [bool(key) and row not in done_a for row, key in enumerate(left)]
-    rest = [None if row in done_b else key for row, key in enumerate(right)]
-    pairs = sorted(pairs + _in_order(left, rest, free))
-    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return Shared(by, found[:, 0], found[:, 1])
-
-
-def _in_order(
-    left: Sequence[Any], right: Sequence[Any], use: Sequence[bool]
-) -> list[tuple[int, int]]:
-    """Rows with equal keys, the first with the first and so on; ``use`` says which on the left."""
-    waiting: defaultdict[Any, list[int]] = defaultdict(list)
-    for row in range(len(right) - 1, -1, -1):
+    else:
+        by, left, right = "", [], []
+    waiting: defaultdict[str, list[int]] = defaultdict(list)
+    for row in reversed(range(len(right))):
         waiting[right[row]].append(row)
-    pairs = zip(range(len(left)), left, use, strict=True)
-    return [(row, waiting[key].pop()) for row, key, wanted in pairs if wanted and waiting.get(key)]
+    pairs = [(row, waiting[key].pop()) for row, key in enumerate(left) if key and waiting.get(key)]
+    paired = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Shared(by, paired[:, 0], paired[:, 1])
 
 
-def _repeated(a: Side, b: Side) -> str:
-    """A sentence about ids that name several rows; empty if there are none."""
-    found = {key: None for side in (a, b) for key, n in Counter(side.ids).items() if key and n > 1}
-    if not found:
-        return ""
-    how = "texts" if a.texts is not None and b.texts is not None else "order in the file"
-    some = ", ".join(map(repr, list(found)[:3])) + (", ..." if len(found) > 3 else "")
-    return f" {len(found):,} ids name several rows ({some}), which were paired by their {how}."
-
-
-def _by_rows(a: Side, b: Side, shared: Shared, enough: float) -> Evidence | str:
-    if not shared.by:
-        return "one side has neither ids nor texts in common with the other"
-    n = len(shared.rows_a)
+def gather(a: Side, b: Side, shared: Shared, by: str = "auto") -> Evidence:
+    """What clusters are matched by: shared rows, or the predictions of the saved models."""
+    check_choice("--by", by, WAYS)
     smaller = min(int((side.labels >= 0).sum()) for side in (a, b))
-    share = n / max(smaller, 1)
-    if not n or share < enough:
-        return f"both share only {counted(n, 'row')} ({100 * share:.0f}%)"
+    share = len(shared.rows_a) / max(smaller, 1)
+    if by == "rows" or (by == "auto" and share >= ENOUGH):
+        evidence = _by_rows(a, b, shared)
+    else:
+        evidence = _by_model(a, b)
+        if evidence is None and by == "auto":
+            evidence = _by_rows(a, b, shared)
+    if evidence is None:
+        raise DataError(
+            f"{a.title} and {b.title} have nothing to compare by: they share no row by id or text, "
+            "and there is no saved model with texts of the other side. See --id-column, "
+            "--text-column and --by."
+        )
+    return evidence
+
+
+def _by_rows(a: Side, b: Side, shared: Shared) -> Evidence | None:
+    if not len(shared.rows_a):
+        return None
     texts, rows = (a.texts, shared.rows_a) if a.texts is not None else (b.texts, shared.rows_b)
     return Evidence(
         f"{shared.by}s",
-        f"Clusters were matched by {n:,} rows with the same {shared.by} in both."
-        + (_repeated(a, b) if shared.by == "id" else ""),
+        f"Clusters were matched by {counted(len(rows), 'row')} with the same {shared.by} in both.",
         a.labels[shared.rows_a],
         b.labels[shared.rows_b],
         [] if texts is None else [texts[row] for row in rows],
     )
 
 
-def _by_model(a: Side, b: Side, shared: Shared, enough: float) -> Evidence | str:
+def _by_model(a: Side, b: Side) -> Evidence | None:
     """Every text with its own cluster, and the one that the other side's model gives it."""
     parts: list[tuple[Ints, Ints, list[str]]] = []
     for side, other in ((a, b), (b, a)):
@@ -231,7 +178,7 @@ def _by_model(a: Side, b: Side, shared: Shared, enough: float) -> Evidence | str
         own, theirs = side.labels[rows], np.asarray(model.predict(texts))
         parts.append((own, theirs, texts) if side is a else (theirs, own, texts))
     if not parts:
-        return "neither side has a model that can be loaded, and texts"
+        return None
     both = "each model placed the texts of the other run"
     one = "the model of one run placed the texts of the other"
     return Evidence(
@@ -254,60 +201,6 @@ def _load(side: Side) -> TextClusterer | None:
         return None
 
 
-def _by_centers(a: Side, b: Side, shared: Shared, enough: float) -> Evidence | str:
-    seen, centers = zip(*(_centers(side) for side in (a, b)), strict=True)
-    for found in seen:
-        if isinstance(found, str):
-            return found
-    if seen[0] != seen[1]:
-        return "the two models see texts with different encoders"
-    middle = np.concatenate(centers).mean(axis=0)
-    left, right = (unit_rows(found - middle) for found in centers)
-    return _similarity("centers", "the directions of their centers", left @ right.T)
-
-
-def _centers(side: Side) -> tuple[Any, Floats]:
-    """How the model sees texts, or why that is not known, and the centers of the clusters."""
-    none = np.zeros((0, 0))
-    if side.model is None:
-        return "a side has no saved model", none
-    config = read_config(side.model)
-    pointer = config["encoder"].get("pointer")
-    if config["rule"]["kind"] not in ("centers", "student-t") or not isinstance(pointer, dict):
-        return "a model has no centers, or an encoder of its own", none
-    centers = read_arrays(side.model / "model.safetensors").get("centers")
-    if centers is None or centers.ndim != 2 or any(i >= len(centers) for i in side.clusters):
-        return "a model does not know all clusters of its table", none
-    same = (pointer.get("weights_sha256"), {**config["encoder"], "pointer": None})
-    return same, np.asarray(centers[side.clusters], dtype=np.float64)
-
-
-def _by_words(a: Side, b: Side, shared: Shared, enough: float) -> Evidence | str:
-    from sklearn.feature_extraction import DictVectorizer
-
-    if not a.words or not b.words:
-        return "a side has no words for its clusters"
-    listed = [side.words.get(cluster, {}) for side in (a, b) for cluster in side.clusters]
-    rows = unit_rows(DictVectorizer(sparse=False).fit_transform(listed))
-    left, right = np.split(rows, [len(a.clusters)])
-    return _similarity("words", "their most telling words", left @ right.T)
-
-
-def _similarity(kind: str, by: str, values: Floats) -> Evidence:
-    none = np.zeros(0, dtype=np.int64)
-    reason = f"Clusters were matched by {by} (cosine of at least {LEAST})."
-    return Evidence(kind, reason, none, none, [], np.asarray(values))
-
-
-# Each gives what it finds, or says why it finds nothing.
-_FINDERS: dict[str, Callable[[Side, Side, Shared, float], Evidence | str]] = {
-    "rows": _by_rows,
-    "model": _by_model,
-    "centers": _by_centers,
-    "words": _by_words,
-}
-
-
 @checked
 def compare(  # noqa: PLR0913 - what a table needs to be read
     a: Any,
@@ -328,9 +221,9 @@ def compare(  # noqa: PLR0913 - what a table needs to be read
         The folder of a finished run, a table with clusters or its file, a :class:`Side`, or one
         label for each row; two sequences have their rows in the same order. -1 stands for no
         cluster.
-    by : {"auto", "rows", "model", "centers", "words"}, default="auto"
+    by : {"auto", "rows", "model"}, default="auto"
         What to match by. "auto" goes by rows if at least half of the smaller side is in both,
-        else by the predictions of the saved models, else by centers, else by words.
+        else by the predictions of the saved models.
     id_column : str, optional
         Column of both that names each row; rows are matched by their texts without one.
     text_column, a_column, b_column : str, optional
@@ -378,11 +271,7 @@ class _Work:
         self.a, self.b, self.shared, self.evidence = a, b, shared, evidence
         self.ids = a.clusters, b.clusters
         self.counts = self._counts()
-        if evidence.similarity is None:
-            self.linked, self.weights = links(self.counts), jaccard(self.counts)
-        else:
-            self.weights = evidence.similarity
-            self.linked = similar(self.weights, LEAST)
+        self.linked, self.weights = links(self.counts), jaccard(self.counts)
         self.partners = partners(self.weights, self.linked)
 
     def _counts(self) -> Ints:
@@ -396,7 +285,7 @@ class _Work:
         return out
 
     def result(self, examples: int) -> Comparison:
-        evidence, counted = self.evidence, self.evidence.similarity is None
+        evidence = self.evidence
         a, b = evidence.a, evidence.b
         seen = (a >= 0) | (b >= 0)
         both = (a >= 0) & (b >= 0)
@@ -419,8 +308,8 @@ class _Work:
             clusters_a=self._changes(0),
             clusters_b=self._changes(1),
             flows=tuple(flows),
-            moved=moved if counted else None,
-            unchanged=1 - moved / int(seen.sum()) if counted and seen.any() else None,
+            moved=moved,
+            unchanged=1 - moved / int(seen.sum()) if seen.any() else None,
             nmi=nmi(a[both], b[both]) if both.any() else None,
             ari=ari(a[both], b[both]) if both.any() else None,
             notes=(*self.a.notes, *self.b.notes),

@@ -75,10 +75,10 @@ class Comparison:
     ----------
     a, b : str
         What the two are called.
-    evidence : {"ids", "texts", "model", "centers", "words"}
+    evidence : {"ids", "texts", "model"}
         What clusters were matched by.
     reason : str
-        The same in a sentence, with what was tried before.
+        The same in a sentence.
     rows_a, rows_b : int
         Rows of both.
     seen : int
@@ -87,8 +87,8 @@ class Comparison:
         Rows that the other one does not hold.
     clusters_a, clusters_b : tuple of Change
     flows : tuple of Flow
-        The largest first; empty for "centers" and "words".
-    moved : int or None
+        The largest first.
+    moved : int
         Rows that are not in the partner of their cluster.
     unchanged : float or None
         Share of the rows seen that are.
@@ -110,7 +110,7 @@ class Comparison:
     clusters_a: tuple[Change, ...]
     clusters_b: tuple[Change, ...]
     flows: tuple[Flow, ...]
-    moved: int | None
+    moved: int
     unchanged: float | None
     nmi: float | None
     ari: float | None
@@ -153,7 +153,7 @@ class Comparison:
         found = [f"{n} {word}" for key, word in words.items() if (n := self.count(key))]
         both = f"{counted(k_a, 'cluster')} before, {k_b} after"
         out = [f"{both}: {', '.join(found) or 'nothing to compare'}."]
-        if self.moved is not None and self.unchanged is not None:
+        if self.unchanged is not None:
             out.append(_moved(self))
         if self.nmi is not None and self.ari is not None:
             out.append(f"Agreement: NMI {self.nmi:.3f}, ARI {self.ari:.3f}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,6 @@ class Side:
         Of every cluster in ``labels``.
     texts, ids : list of str, optional
         Of each row.
-    words : dict of int to dict of str to float
-        Most telling words of each cluster.
     model : Path, optional
         Folder of the saved model.
     notes : tuple of str
@@ -54,7 +52,6 @@ class Side:
     names: Mapping[int, str]
     texts: list[str] | None = None
     ids: list[str] | None = None
-    words: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     model: Path | None = None
     notes: tuple[str, ...] = ()
 
@@ -103,7 +100,6 @@ def read_run_side(folder: Path, id_column: str | None = None) -> Side:
         names={c.id: c.name for c in run.clusters},
         texts=run.texts,
         ids=None if chosen is None else [value_to_text(v) for v in run.column(chosen)],
-        words={c.id: dict(c.words) for c in run.clusters},
         model=model if (model / "config.json").exists() else None,
     )
 
