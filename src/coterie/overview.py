@@ -25,6 +25,7 @@ MANY = 0.2  # share of close calls that calls for another try
 WEAK = 1 / 3  # share of close calls in a cluster that is not clear
 TINY = 2  # texts
 ODDS = 1_000_000, 100_000, 10_000, 1_000, 100
+CHANGES = {"new": "new", "grew": "growing", "shrank": "shrinking"}
 
 
 class Named(NamedTuple):
@@ -68,45 +69,6 @@ class Theme:
 
 
 @dataclass(frozen=True)
-class Change:
-    """A cluster that is new, grew or shrank, more than chance explains.
-
-    Attributes
-    ----------
-    cluster : Named
-    change : {"new", "grew", "shrank"}
-    now, texts : int
-        How many of its texts are among the later ones, and how many it has.
-    share : float
-        Share of the later texts among all texts.
-    chance : float
-        How probable such a change is where nothing has changed, all clusters considered; 1 for a
-        cluster that was made of the later texts.
-    """
-
-    cluster: Named
-    change: str
-    now: int
-    texts: int
-    share: float
-    chance: float
-
-    def said(self, since: str) -> Said:
-        """The change in a sentence; ``since`` says which texts are the later ones."""
-        what = {"new": "new", "grew": "growing", "shrank": "shrinking"}[self.change]
-        now = "all" if self.now == self.texts else f"{self.now:,} of"
-        odds = next((odds for odds in ODDS if self.chance < 1 / odds), None)
-        sure = ""
-        if odds is not None:
-            sure = (
-                f", as did {_percent(self.share)} of all texts; chance alone would do this less "
-                f"than once in {odds:,}"
-            )
-        counts = counted(self.texts, "text")
-        return self.cluster, f" is {what}: {now} its {counts} came {since}{sure}."
-
-
-@dataclass(frozen=True)
 class Overview:
     """A run at a glance.
 
@@ -114,8 +76,8 @@ class Overview:
     ----------
     themes : list of Theme
         The largest, at most five.
-    of : str
-        Of how many they are the largest, such as "7 broad themes".
+    about : str
+        What they are, such as "The 5 largest of 7 broad themes".
     level : int
         Their level among those above the clusters, coarse to fine; -1 if they are the clusters.
     changes : list of Said
@@ -127,7 +89,7 @@ class Overview:
     """
 
     themes: list[Theme]
-    of: str
+    about: str
     level: int
     changes: list[Said]
     basis: str
@@ -142,13 +104,6 @@ class Overview:
         named = "; ".join(f"“{theme.name}” ({theme.percent})" for theme in self.themes)
         about = [f"{self.about}: {named}."] if self.themes else []
         return [*about, self.basis, *map(plain, self.changes), *map(plain, self.attention)]
-
-    @property
-    def about(self) -> str:
-        """What the themes are, such as "The 5 largest of 7 broad themes"."""
-        total = int(self.of.split()[0].replace(",", ""))
-        few = len(self.themes)
-        return self.of if few == total else f"The {few} largest of {self.of}"
 
 
 def plain(said: Said) -> str:
@@ -184,12 +139,14 @@ def make_overview(
         broad = hierarchy.themes or hierarchy.called[level : level + 1] == ("broad",)
         noun = "broad theme" if broad else "theme"
     changes, basis = _changes(facts, clusters)
+    largest = sorted(themes, key=lambda c: (-c.size, c.id))[:THEMES]
+    total = counted(len(themes), noun)
     return Overview(
         [
             Theme(c.id, c.name, c.size, c.share, _example(c), texts_by_period(inside.get(c.id, [])))
-            for c in sorted(themes, key=lambda c: (-c.size, c.id))[:THEMES]
+            for c in largest
         ],
-        counted(len(themes), noun),
+        total if len(largest) == len(themes) else f"The {len(largest)} largest of {total}",
         level,
         changes,
         basis,
@@ -255,22 +212,36 @@ def _changes(facts: Mapping[str, Any], clusters: Sequence[Cluster]) -> tuple[lis
             f"{periods[0]} to {periods[half - 1]}."
         )
     share = sum(new) / max(sum(new) + sum(old), 1)
+    found: list[tuple[tuple[int, float, int], Said]] = []
     rows = zip(clusters, share_changes(old, new), old, new, strict=True)
-    found = []
     for c, (change, chance), before, now in rows:
         if change == "new" and added is not None:
             chance = 1.0  # it was made of these rows
         elif not change or chance > LEVEL or c.id in loose:
             continue
-        found.append(Change(Named(c.id, c.name), change, now, now + before, share, chance))
-    order = ("new", "grew", "shrank")
-    found.sort(key=lambda change: (order.index(change.change), change.chance, -change.now))
-    said = [change.said(since) for change in found[:NAMED]]
+        number = "all" if not before else f"{now:,} of"
+        counts = f"{number} its {counted(now + before, 'text')} came {since}"
+        sure = _how_sure(chance, share)
+        order = list(CHANGES).index(change), chance, -now
+        found.append((order, (Named(c.id, c.name), f" is {CHANGES[change]}: {counts}{sure}.")))
+    found.sort(key=lambda pair: pair[0])
+    said = [sentence for _, sentence in found[:NAMED]]
     if len(found) > NAMED:
         said.append((f"{counted(len(found) - NAMED, 'other cluster')} changed as well.",))
     if not found:
         basis += " No cluster grew or shrank more than chance explains."
     return said, basis
+
+
+def _how_sure(chance: float, share: float) -> str:
+    """How seldom chance alone makes such a change; empty where that says little."""
+    odds = next((odds for odds in ODDS if chance < 1 / odds), None)
+    if odds is None:
+        return ""
+    return (
+        f", as did {_percent(share)} of all texts; chance alone would do this less than once in "
+        f"{odds:,}"
+    )
 
 
 def _attention(facts: Mapping[str, Any], clusters: Sequence[Cluster]) -> list[Said]:

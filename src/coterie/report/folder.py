@@ -50,10 +50,7 @@ class Skimmed:
     """What was kept of a table."""
 
     shown: pa.Table  # the rows that were asked for, in their order
-    # labels, confidence, margin (n,): of all rows
-    labels: Ints
-    confidence: Floats
-    margin: Floats
+    labels: Ints  # of all rows
     marked: pa.Table | None  # the rows that are outliers; None where none can be
     scored: int  # rows with an outlier score
 
@@ -68,28 +65,20 @@ def skim(path: Path, rows: Sequence[int]) -> Skimmed:
         Ascending numbers of the rows to keep, from zero.
     """
     wanted = np.asarray(rows, dtype=np.int64)
-    numbers, shown, marked = [], [], []
+    labels, shown, marked = [], [], []
     first = scored = 0
     for part in table_parts(path):
         own = own_columns(part.schema.names)
-        numbers.append([part[own[name]] for name in ("cluster", "confidence", "margin")])
+        labels.append(part[own["cluster"]].to_numpy(zero_copy_only=False))
         low, high = np.searchsorted(wanted, [first, first + len(part)])
         shown.append(part.take(pa.array(wanted[low:high] - first)))
         if "nearest_cluster" in own:
             scored += len(part) - part[own["outlier_score"]].null_count
             marked.append(part.filter(pc.equal(part[own["outlier"]], "yes")))
         first += len(part)
-    labels, confidence, margin = (
-        np.concatenate([column.fill_null(0).to_numpy(zero_copy_only=False) for column in parts])
-        for parts in zip(*numbers, strict=True)
-    )
-    if not (np.isfinite(confidence).all() and np.isfinite(margin).all()):
-        raise DataError(f"{path}: confidence and margin should be finite numbers.")
     return Skimmed(
         pa.Table.from_batches(shown),
-        labels,
-        confidence,
-        margin,
+        np.concatenate(labels),
         pa.Table.from_batches(marked) if marked else None,
         scored,
     )
@@ -169,13 +158,7 @@ def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) 
             outliers = _outliers(found, text_column, clusters)
         names = {c.id: c.name for c in clusters}
         stability = _renamed(read_stability(path, found.labels), names)
-        quality = figures(
-            found.labels,
-            found.confidence,
-            found.margin,
-            silhouette=saved["silhouette"] if saved else None,
-            guard=manifest.get("guard"),
-        )
+        quality = figures(manifest, clusters, saved["silhouette"] if saved else None)
         if saved:
             finest = None if tree is None else tree.column
             points = make_points(saved, found.shown, text_column, finest)

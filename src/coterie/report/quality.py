@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from coterie._types import Floats, Ints
-from coterie.metrics import size_entropy
+from coterie.description import Cluster
 from coterie.summary import CLOSE
 
 
@@ -30,51 +28,43 @@ class Figure:
 
 
 def figures(
-    labels: Ints,
-    confidence: Floats,
-    margin: Floats,
-    *,
-    silhouette: float | None = None,
-    guard: Mapping[str, Any] | None = None,
+    facts: Mapping[str, Any], clusters: Sequence[Cluster], silhouette: float | None = None
 ) -> list[Figure]:
     """Figures of a clustering.
 
     Parameters
     ----------
-    labels, confidence, margin : ndarray of shape (n,)
-        Of all rows; -1 marks those without a cluster, which are left out.
+    facts : mapping
+        The manifest, with what :func:`coterie.summary.measure` found.
+    clusters : sequence of Cluster
     silhouette : float, optional
-    guard : mapping, optional
-        What the start guard saw, as in the manifest.
     """
-    placed = labels >= 0
-    if not placed.any():
-        return []
-    k = len(set(labels[placed].tolist()))  # numbers may have gaps
-    if k == 1:  # nothing to be unsure about
-        return _guard_figures(guard) if guard else []
-    close = float((margin[placed] < CLOSE).mean())
+    sizes = np.array([cluster.size for cluster in clusters if cluster.size])
+    k, guard = len(sizes), facts.get("guard")
+    if k < 2:  # nothing to be unsure about
+        return _guard_figures(guard) if k and guard else []
+    share = sizes / sizes.sum()
     out = [
         Figure(
             "Mean confidence",
-            float(confidence[placed].mean()),
+            facts["figures"]["confidence"],
             "Mean probability of the assigned cluster: 1 is certain, "
             f"{1 / k:.2f} is a random guess among {k} clusters.",
         ),
         Figure(
             "Close calls",
-            close,
+            facts["figures"]["close_calls"],
             f"Texts whose best and second-best cluster differ by less than {CLOSE} in probability.",
             percent=True,
         ),
         Figure(
             "Evenness of sizes",
-            size_entropy(labels[placed], k),
+            float(-(share * np.log(share)).sum() / np.log(k)),
             "Normalized entropy of the cluster sizes: 1 if all are equally large, near 0 if one "
             "cluster has almost all texts.",
         ),
     ]
-    if silhouette is not None and math.isfinite(silhouette):
+    if silhouette is not None:
         out.append(
             Figure(
                 "Silhouette",
@@ -103,9 +93,3 @@ def _guard_figures(guard: Mapping[str, Any]) -> list[Figure]:
             "1 means nothing in common.",
         ),
     ]
-
-
-def leads(probabilities: Floats) -> tuple[Floats, Floats]:
-    """Probability of the best cluster of each text, and how far it leads the second best."""
-    top = np.sort(probabilities, axis=1)[:, ::-1]
-    return top[:, 0], top[:, 0] - (top[:, 1] if top.shape[1] > 1 else 0.0)
