@@ -25,7 +25,7 @@ _PUBLIC = {
     "TextClusterer": "coterie.base",
     "augment": "coterie.augmentation",
     "choose_n_clusters": "coterie.choose",
-    "cluster": "coterie.start",
+    "cluster": "coterie.runs.fit",
     "compare": "coterie.comparison",
     "compare_clusters": "coterie.comparison",
     "cut": "coterie.editing",

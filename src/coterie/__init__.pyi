@@ -38,7 +38,7 @@ from coterie.outliers import mark_outliers as mark_outliers
 from coterie.outliers import outlier_scores as outlier_scores
 from coterie.runs import Run as Run
 from coterie.runs import open_run as open_run
-from coterie.start import cluster as cluster
+from coterie.runs.fit import cluster as cluster
 
 __version__: str
 __all__: list[str]

@@ -22,7 +22,6 @@ from typing import IO, TypeVar
 from coterie._files import flush, not_own, open_regular, take_lock, written
 from coterie.errors import DataError, UsageError
 
-LOCK = ".lock"  # in a folder that cannot be replaced, and so has none beside it
 LITTER = re.compile(r"\..+\.(coterie-(new|old|lock)|\d+-[0-9a-f]{8}\.tmp)")
 PATIENCE = 0.05  # seconds that a writer may need between two renames
 TRIES = 200  # of reading a folder that is replaced meanwhile
@@ -81,21 +80,16 @@ def _rename_new(folder: Path) -> None:
 
 def check_replaceable(folder: Path) -> None:
     """Refuse a folder in whose place no other can be put."""
-    folder = folder.resolve()
-    if why := _fixed(folder):
-        raise UsageError(
-            f"{folder} cannot be replaced by a new folder, as {why}. Copy it into a folder that "
-            "you may write to, and work on the copy."
-        )
-
-
-def _fixed(folder: Path) -> str:
-    """Why a folder cannot be replaced; empty if it can."""
+    folder, why = folder.resolve(), ""
     if folder.exists() and folder.is_mount():
-        return "it is a mount point"
-    if folder.exists() and not os.access(folder.parent, os.W_OK):
-        return f"{folder.parent} is read-only"
-    return ""
+        why = "it is a mount point"
+    elif folder.exists() and not os.access(folder.parent, os.W_OK):
+        why = f"{folder.parent} is read-only"
+    if why:
+        raise UsageError(
+            f"{folder} cannot be replaced by a new folder, as {why}. Name a folder inside of it, "
+            "or work on a copy of the run in a folder that you may write to."
+        )
 
 
 def _beside(folder: Path, kind: str) -> Path:
@@ -156,6 +150,7 @@ def held(folder: Path) -> Iterator[None]:
 
     A folder that was not there before is removed if it is empty at the end.
     """
+    check_replaceable(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _locked(folder) as file:
         mend_folder(folder)
@@ -167,7 +162,7 @@ def held(folder: Path) -> Iterator[None]:
             yield
         finally:
             with suppress(OSError):
-                _lock_of(folder).unlink()
+                _beside(folder.resolve(), "lock").unlink()
             if made:
                 with suppress(OSError):
                     folder.rmdir()
@@ -179,15 +174,10 @@ def refuse_held(folder: Path) -> None:
         pass
 
 
-def _lock_of(folder: Path) -> Path:
-    folder = folder.resolve()
-    return folder / LOCK if _fixed(folder) else _beside(folder, "lock")
-
-
 @contextmanager
 def _locked(folder: Path, *, make: bool = True) -> Iterator[IO[bytes]]:
     """The lock file, locked; not one that its holder has just deleted."""
-    path = _lock_of(folder)
+    path = _beside(folder.resolve(), "lock")
     while True:
         with open_regular(path, make=make) as file:
             found = os.fstat(file.fileno())

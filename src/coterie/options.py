@@ -183,7 +183,7 @@ class Options(Reading):
         (), "Tables beside assignments.csv: xlsx, parquet, jsonl, tsv.", read=read_formats
     )
     resume: bool = option(
-        False, "Continue an interrupted run in the same folder; the result is the same.", "Output"
+        False, "Continue a stopped training from its checkpoint; the result is the same.", "Output"
     )
     overwrite: bool = option(False, "Replace an earlier run in the same folder.", "Output")
     include_encoder: bool = option(False, "Copy the encoder into the saved model.")

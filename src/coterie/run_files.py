@@ -3,9 +3,8 @@
 A run may come from anybody, and a disk or a person may have damaged it. What is read has the shape
 that coterie writes, or is rejected with the file and the place in it; see :mod:`coterie._trust`.
 
-The manifest lists the files that coterie wrote with their digests. Whatever else lies in the
-folder is the user's: it is never removed, and stays when the run is replaced. A change is made on
-a copy of the folder (of links: nothing large is copied), which then takes its place.
+The manifest lists the results with their digests. A change is made on a copy of the folder (of
+links: nothing large is copied), which then takes its place.
 """
 
 from __future__ import annotations
@@ -59,10 +58,8 @@ from coterie.tree import Tree, TreeRows
 MANIFEST = "manifest.json"
 NO_CLUSTER = "(no text)"  # the name of the cluster of a row without a text
 NONE_OF_THESE = "(none of these)"  # and of an outlier
-NEXT = ".next"  # where the run grows that is to replace the one in the folder
 HEADER = 1 << 20  # bytes that its header has at most
 SHARD_ROWS = 10_000  # of a Parquet file, read at a time
-CHANGED = "kept"  # where files go that the user changed, when the run is replaced
 SHARDS = "assignments"  # folder of the table, where the input was a large folder of Parquet files
 TABLE = (
     r"assignments(-no-texts|-spreadsheet)?\.(csv|tsv|jsonl|parquet|xlsx)|assignments/.+\.parquet"
@@ -73,11 +70,8 @@ RESULT = re.compile(
     r"|(report(-no-texts)?|changes)\.html"
     r"|history\.jsonl|model/.+"
 )
-# Files that change without the manifest: logs, snapshots, and what an unfinished run needs.
-RUNNING = re.compile(
-    r"manifest\.json|(names|edits)\.jsonl|earlier/.+|\.?checkpoint.*|\.lock|\.next/.+"
-    r"|places\.bin|places/.+|placer\.safetensors"
-)
+# Files that change without the manifest.
+LOGS = re.compile(r"manifest\.json|(names|edits)\.jsonl|earlier/.+")
 
 
 def shape_of(cls: type) -> dict[str, Any]:
@@ -107,7 +101,6 @@ def _shape(kind: Any, name: str) -> Any:
 
 GUARD_SHAPE = {"neighbor_agreement": Real}
 MANIFEST_SHAPE: dict[str, Any] = {
-    "status": str,
     "started?": str,
     "method": str,
     "parameters": dict,
@@ -234,33 +227,18 @@ MAP_SHAPE = {
     "rows": [Count],
     "x": [float],
     "y": [float],
-    "density?": [Count],
 }
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a finished run; refuse anything else."""
-    manifest = read_status(folder)
-    if manifest is None:
+    """The manifest of a run."""
+    path = inside(folder, MANIFEST)
+    if not path.exists():
         raise DataError(
             f"{folder} holds no run: there is no manifest.json. Name a folder that coterie "
             "cluster has written."
         )
-    if manifest["status"] != "done":
-        raise DataError(
-            f"the run in {folder} is not finished ({manifest['status'][:60]}); continue it with "
-            "coterie cluster ... `resume`."
-        )
-    check_shape(manifest, MANIFEST_SHAPE, str(folder / MANIFEST))
-    return manifest
-
-
-def read_status(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a run that may not be finished; None where there is none."""
-    path = inside(folder, MANIFEST)
-    if not path.exists():
-        return None
-    found: dict[str, Any] = check_shape(read_json(path), {"status": str}, str(path))
+    found: dict[str, Any] = check_shape(read_json(path), MANIFEST_SHAPE, str(path))
     return found
 
 
@@ -689,9 +667,7 @@ def _check_ids(ids: Iterable[int], where: str) -> set[int]:
 
 def is_run(manifest: object) -> bool:
     """Whether this is the manifest of a clustering run, and not of another program."""
-    return isinstance(manifest, dict) and {"status", "method", "parameters", "data"} <= set(
-        manifest
-    )
+    return isinstance(manifest, dict) and {"method", "parameters", "data"} <= set(manifest)
 
 
 def given_numbers(guidance: Mapping[str, Any]) -> list[int]:
@@ -710,35 +686,10 @@ def run_files(folder: Path) -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
-def own_files(folder: Path) -> set[str]:
-    """Names of the files that coterie wrote and nobody has changed since."""
-    listed = _manifest(folder).get("files")
-    own = set()
-    for name, path in run_files(folder).items():
-        if RUNNING.fullmatch(name) or is_litter(Path(name).parts[0]):
-            own.add(name)
-        elif RESULT.fullmatch(name) and path.is_file() and not path.is_symlink():
-            if listed is None or listed.get(name) == sha256_file(path):  # None: it is not finished
-                own.add(name)
-    return own
-
-
-def seal(folder: Path, manifest: dict[str, Any], before: Path | None = None) -> None:
-    """Write the manifest with the digests of all results, as the last step of a change.
-
-    ``before`` is the run that was changed: what is the user's there is the user's here.
-    """
-    known = {} if before is None else run_files(before)
-    listed = None if before is None else _manifest(before).get("files")
-    files = {}
-    for name, path in run_files(folder).items():
-        if not RESULT.fullmatch(name) or path.is_symlink():
-            continue
-        same = name in known and not differ(known[name], path)
-        if same and listed is not None and name in listed:
-            files[name] = listed[name]
-        elif not same or listed is None:
-            files[name] = sha256_file(path)
+def seal(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Write the manifest with the digests of all results, as the last step of a change."""
+    results = {n: path for n, path in run_files(folder).items() if RESULT.fullmatch(n)}
+    files = {name: sha256_file(path) for name, path in results.items()}
     write_json(folder / MANIFEST, {**manifest, "files": files})
 
 
@@ -750,80 +701,30 @@ def swap_run(run: Path, change: Callable[[Path], None]) -> None:
     run = run.resolve()
 
     def fill(fresh: Path) -> None:
-        link_files(run, fresh, (n for n in run_files(run) if not is_litter(Path(n).parts[0])))
+        link_files(run, fresh, (name for name in run_files(run) if not is_litter(name)))
         change(fresh)
-        if (fresh / MANIFEST).exists():
-            seal(fresh, _manifest(fresh), run)
+        seal(fresh, read_json(fresh / MANIFEST))
 
     replace_folder(run, fill)
-
-
-def replace_run(run: Path, new: Path, manifest: dict[str, Any]) -> list[str]:
-    """Put the finished run in ``new`` in the place of ``run``; the user's own files stay.
-
-    Returns the results that the user had changed, which lie in a folder of their own now.
-    """
-    run = run.resolve()
-    changed: list[str] = []
-
-    def fill(fresh: Path) -> None:
-        own, files = own_files(run), run_files(run)
-        link_files(new, fresh, (name for name in run_files(new) if RESULT.fullmatch(name)))
-        seal(fresh, manifest)
-        theirs = [name for name in files if name not in own]
-        changed.extend(name for name in theirs if (fresh / name).exists())
-        place = _free(fresh / CHANGED, {Path(name).parts[0] for name in theirs})
-        for name in theirs:
-            _link(files[name], (place / name) if name in changed else (fresh / name))
-
-    replace_folder(run, fill)
-    return changed
-
-
-def _free(path: Path, taken: set[str]) -> Path:
-    number, found = 1, path
-    while found.name in taken:
-        number += 1
-        found = path.with_name(f"{path.name}-{number}")
-    return found
 
 
 def link_files(source: Path, target: Path, names: Iterable[str]) -> None:
-    """Put files of one folder into another, as links where the file system has them.
-
-    A link of the user's stays a link; where a file of the run should be, it is refused, as a
-    change would reach what it leads to.
-    """
+    """Put files of one folder into another, as links where the file system has them."""
     for name in names:
-        path = source / name
-        if path.is_symlink() and (RESULT.fullmatch(name) or name in (MANIFEST, "model")):
+        path, place = source / name, target / name
+        if path.is_symlink():
             raise DataError(
                 f"{path} is a link. Runs with links are not changed: put the files themselves "
                 "there, or run coterie cluster with another --out."
             )
-        _link(path, target / name)
-
-
-def _link(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_symlink():
-        target.symlink_to(source.readlink())
-        return
-    check_file(source)  # a pipe would be waited for
-    try:
-        os.link(source, target)
-    except OSError:  # a file system without hard links
-        shutil.copy2(source, target)
+        check_file(path)  # a pipe would be waited for
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(path, place)
+        except OSError:  # a file system without hard links
+            shutil.copy2(path, place)
 
 
 def differ(one: Path, other: Path) -> bool:
     """Whether two files hold something else."""
-    if one.is_symlink() or other.is_symlink():
-        return not (one.is_symlink() and other.is_symlink() and one.readlink() == other.readlink())
     return not one.samefile(other) and not filecmp.cmp(one, other, shallow=False)
-
-
-def _manifest(folder: Path) -> dict[str, Any]:
-    file = folder / MANIFEST
-    found = read_json(file) if file.exists() else {}
-    return found if isinstance(found, dict) else {}

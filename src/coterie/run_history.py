@@ -22,7 +22,7 @@ from typing import Any
 from coterie._files import atomic_path, write_json
 from coterie._trust import LARGE, check_file, check_shape, inside, read_json
 from coterie.errors import DataError
-from coterie.run_files import MANIFEST, RUNNING, differ, link_files, run_files, swap_run
+from coterie.run_files import LOGS, MANIFEST, differ, link_files, run_files, swap_run
 
 EARLIER = "earlier"
 INDEX = "changed.json"
@@ -216,4 +216,4 @@ def _mark(manifest: Path) -> str:
 def _files(folder: Path) -> dict[str, Path]:
     """Files of a run by their names in it; without logs and what was kept before."""
     found = run_files(folder)
-    return {n: p for n, p in found.items() if n == MANIFEST or not RUNNING.fullmatch(n)}
+    return {n: p for n, p in found.items() if n == MANIFEST or not LOGS.fullmatch(n)}

@@ -46,24 +46,12 @@ def test_help_and_lists_import_nothing_heavy() -> None:
 
 
 @pytest.mark.full
-def test_the_function_imports_nothing_heavy_before_it_is_used() -> None:
-    code = (
-        "import sys; from coterie import cluster; assert 'encoder' in cluster.__doc__\n"
-        "heavy = {'torch', 'sklearn', 'transformers', 'pyarrow', 'scipy', 'numpy', 'jinja2'}\n"
-        "assert not heavy & set(sys.modules)\n"
-        "run = cluster(['red apple', 'ripe apple', 'fast car', 'old car'], 2, encoder='tfidf')\n"
-        "assert len(run.clusters) == 2 and 'torch' in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_the_run_folder_is_complete(done: Path) -> None:
     names = {p.name for p in done.iterdir()}
     assert names == {
         "assignments.csv", "clusters.json", "map.json", "report.html", "model", "manifest.json"
     }  # fmt: skip
     manifest = json.loads((done / "manifest.json").read_text())
-    assert manifest["status"] == "done"
     assert manifest["parameters"]["random_state"] == 0
     assert {"versions", "hardware", "seconds", "data", "seed"} <= manifest.keys()
 
@@ -138,15 +126,11 @@ def test_a_finished_run_is_not_overwritten_by_accident(tickets: Path, tmp_path: 
     command = ["cluster", str(tickets), "-k", "3", "--encoder", "tfidf", "-q", "--out", str(out)]
     run(*command)
     refused = run(*command, code=2)
-    assert says(refused.output, "holds a run (done")
+    assert says(refused.output, "holds a run")
     run("export", out, "--to", "tsv")
     assert (out / "assignments.tsv").exists()
     run(*command, "--overwrite")
     assert not (out / "assignments.tsv").exists()  # of the earlier run
-    assert "finished" in run(*command, "--resume").output
-    changed = [*command[:3], "4", *command[4:]]
-    other = run(*changed, "--resume", code=2)
-    assert "--clusters: 3 there, 4 now" in other.output
 
 
 def test_the_guard_is_named_in_manifest_and_summary(tiny_encoder, tickets, tmp_path) -> None:

@@ -228,10 +228,6 @@ def test_export_without_texts_holds_none(done: Path, tmp_path: Path) -> None:
 def test_export_refuses_what_is_no_finished_run(tmp_path: Path, done: Path) -> None:
     with raises(DataError, "holds no run: there"):
         coterie.export_run(tmp_path)
-    (tmp_path / "manifest.json").write_text('{"status": "interrupted"}')
-    for out in (None, tmp_path / "elsewhere"):
-        with raises(DataError, "continue it with"):
-            coterie.export_run(tmp_path, out=out)
     with raises(UsageError, "should be one of", "to"):
         coterie.export_run(done, "xls")
     run("export", done, "--to", "docx", code=2)
@@ -243,5 +239,3 @@ def test_clusters_may_be_finer_than_the_levels(tickets: Path, tmp_path: Path) ->
                "--levels", "2", "--out", str(out)]  # fmt: skip
     run(*command)
     assert {"coterie_level_1", "level_2"} <= rows(out / "assignments.csv")[0].keys()
-    other = run(*command[:-3], "3", "--out", out, "--resume", code=2)
-    assert "--levels: [2] there, [3] now" in other.output

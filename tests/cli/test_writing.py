@@ -9,7 +9,7 @@ import pytest
 
 import commands
 from commands import content, write_csv
-from coterie import _cache
+from coterie import _cache, clustering
 from coterie._files import sha256_file
 from said import says
 
@@ -141,85 +141,68 @@ def test_what_a_killed_command_left_of_an_output_goes(mine: Path, tmp_path: Path
 # Runs that replace others -----------------------------------------------------------------------
 
 
-def test_an_overwrite_that_fails_leaves_the_run_as_it_was(
-    finished: Path, tickets: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "e.json").write_text('[{"rename": {"0": "Mine"}}]')
-    run("edit", finished, tmp_path / "e.json")
-    (finished / "notes.txt").write_text("my own")
-    before = content(finished)
-    run("cluster", tickets, "-k", 5000, *KMEANS, "--out", finished, "--overwrite", code=3)
-    assert content(finished) == before
-    (tmp_path / "broken.csv").write_text('id,text\n1,"a\n')
-    run("cluster", tmp_path / "broken.csv", *KMEANS, "--out", finished, "--overwrite", code=3)
-    assert content(finished) == before
-    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
-
-
-def test_an_overwrite_keeps_the_files_of_the_user(finished: Path, tickets: Path) -> None:
-    (finished / "notes.txt").write_text("my own")
-    (finished / "slides").mkdir()
-    (finished / "slides" / "report.html").write_text("my own")
-    (finished / "link").symlink_to("/nowhere")
-    table = finished / "assignments.csv"
-    table.write_text(table.read_text() + "corrected by hand\n")
-    run("cluster", tickets, "-k", 2, *KMEANS, "--out", finished, "--overwrite")
-    assert len(json.loads((finished / "clusters.json").read_text())["clusters"]) == 2
-    assert (finished / "notes.txt").read_text() == "my own"
-    assert (finished / "slides" / "report.html").read_text() == "my own"
-    assert (finished / "link").readlink() == Path("/nowhere")
-    assert (finished / "kept" / "assignments.csv").read_text().endswith("corrected by hand\n")
-    assert "corrected by hand" not in table.read_text()
-    assert not (finished / ".next").exists() and not list(finished.parent.glob(".*"))
-
-
-def test_a_stopped_overwrite_leaves_the_run_and_can_be_continued(
+def test_an_overwrite_that_fails_or_is_stopped_leaves_the_run_as_it_was(
     finished: Path, tickets: Path, tmp_path: Path, monkeypatch
 ) -> None:
-    from coterie import clustering
-
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     before = content(finished)
-    command = ["cluster", tickets, "-k", 2, *KMEANS, "--out", finished]
+    command = ["cluster", tickets, *KMEANS, "--out", finished, "--overwrite"]
+    run(*command, "-k", 5000, code=3)
+    assert content(finished) == before
     monkeypatch.setattr(clustering, "write_rows", stop)
-    run(*command, "--overwrite", code=130)
-    left = content(finished)
-    assert {n: d for n, d in left.items() if not n.startswith(".next/")} == before
-    assert json.loads(left[".next/manifest.json"])["status"] == "interrupted"
-    run("predict", finished, tickets, "--out", tmp_path / "x.csv")  # the old run is in use
+    assert "--resume" not in run(*command, "-k", 2, code=130)  # there is nothing to go on from
+    assert content(finished) == before and not list(tmp_path.glob(".*"))
     monkeypatch.undo()
-    run(*command, "--resume")
+    run(*command, "-k", 2)
     assert len(json.loads((finished / "clusters.json").read_text())["clusters"]) == 2
-    assert not (finished / ".next").exists()
-    assert "finished" in run(*command, "--resume")
+    assert "--overwrite" in run(*command[:-1], "-k", 2, code=2)
 
 
-def test_a_failed_run_is_replaced_without_the_files_of_the_user(
-    tickets: Path, tmp_path: Path
+def test_a_folder_with_other_files_is_never_replaced(finished: Path, tickets: Path) -> None:
+    (finished / "slides").mkdir()
+    (finished / "slides" / "report.html").write_text("my own")
+    before = content(finished)
+    said = run("cluster", tickets, "-k", 2, *KMEANS, "--out", finished, "--overwrite", code=2)
+    assert "slides/report.html" in said
+    run("edit", finished, "merge", 0, 1)  # a change takes it along
+    assert content(finished).items() >= {("slides/report.html", before["slides/report.html"])}
+
+
+def test_a_stopped_training_is_continued_or_begun_again(
+    finished: Path, tickets: Path, monkeypatch
 ) -> None:
-    out = tmp_path / "run"
-    out.mkdir()
-    failed = {"status": "failed", "method": "kmeans", "parameters": {}, "data": {"sha256": ""}}
-    (out / "manifest.json").write_text(json.dumps(failed))
-    (out / "notes.txt").write_text("my own")
-    (out / "checkpoint").mkdir()  # hours of training may be in there
-    assert "--resume" in run("cluster", tickets, "-k", 3, *KMEANS, "--out", out, code=2)
-    (out / "checkpoint").rmdir()
-    run("cluster", tickets, "-k", 3, *KMEANS, "--out", out)
-    assert (out / "notes.txt").read_text() == "my own"
-    assert json.loads((out / "manifest.json").read_text())["status"] == "done"
+    from coterie.engine import Checkpoint
+
+    save = Checkpoint.save
+
+    def stop(self: Checkpoint, *state: object) -> None:
+        save(self, *state)
+        raise KeyboardInterrupt
+
+    before = content(finished)
+    command = ["cluster", tickets, "-k", 3, "-m", "sccl", "--encoder", "tfidf", "--out", finished]
+    for setting in ("steps=6", "batch_size=8", "checkpoint_every=0"):
+        command += ["--set", setting]
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "save", stop)
+        assert "--resume" in run(*command, "--overwrite", code=130)
+    assert content(finished).items() >= before.items()  # the old run is in use
+    assert "stopped" in run(*command, code=2)
+    changed = [*command, "--set", "lr=0.01"]
+    assert "another run" in run(*changed, "--resume", code=3)
+    run(*command, "--resume")
+    assert json.loads((finished / "manifest.json").read_text())["method"] == "sccl"
+    assert (finished / "history.jsonl").exists() and not (finished / "training").exists()
 
 
-@pytest.mark.parametrize("status", ["failed", "done"])
-def test_a_manifest_of_another_program_is_no_run(tmp_path: Path, status: str) -> None:
-    (tmp_path / "manifest.json").write_text(json.dumps({"status": status, "name": "my web page"}))
-    (tmp_path / "notes.txt").write_text("my own")
+def test_a_manifest_of_another_program_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps({"name": "my web page"}))
     before = content(tmp_path)
     for more in ([], ["--overwrite"], ["--resume"]):
         said = run("cluster", "nowhere.csv", "-k", 3, *KMEANS, "--out", tmp_path, *more, code=2)
-        assert says(said, "is not empty and holds")  # before the file is even read
+        assert "manifest.json" in said  # before the file is even read
     assert content(tmp_path) == before
 
 
@@ -237,9 +220,7 @@ def test_the_manifest_lists_what_coterie_wrote(finished: Path, tmp_path: Path) -
         assert listed == {name: sha256_file(finished / name) for name in listed}
         assert {"assignments.csv", "clusters.json", "report.html", *more} <= listed.keys()
         assert any(name.startswith("model/") for name in listed)
-        assert "notes.txt" not in listed
 
-    (finished / "notes.txt").write_text("my own")
     check()
     run("export", finished, "--to", "tsv,xlsx")
     check("assignments.tsv", "clusters.xlsx")

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from commands import rows
-from commands import run as call
 from coterie import edit, open_run
 from coterie.clustering import read, save
 from coterie.description import Cluster
@@ -74,7 +73,6 @@ def check_names(run: Path) -> None:
             for number, level in enumerate(opened.levels, 1):
                 group = next(g for g in level if g.id == int(row[f"level_{number}"]))
                 assert row[f"level_{number}_name"] == group.name
-    call("check", run)
 
 
 def test_names_locks_and_marks_leave_all_as_it_is(run: Path) -> None:

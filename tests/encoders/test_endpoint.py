@@ -180,7 +180,7 @@ def write(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("number", [("-k", "2"), ()])
-def test_a_run_whose_server_goes_away_is_resumed(
+def test_a_run_whose_server_goes_away_sends_no_text_again(
     server: Server, number: tuple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COTERIE_API_KEY", KEY)
@@ -197,7 +197,7 @@ def test_a_run_whose_server_goes_away_is_resumed(
     assert done.exit_code == 1 and says(done.output, "vectors are in the", format(len(TEXTS), ","))
     assert says(done.output, "others are in the", format(len(TEXTS), ","))
     asked = len(server.asked)
-    again = CliRunner().invoke(app, [*command, "--resume"])
+    again = CliRunner().invoke(app, command)
     assert again.exit_code == 0, again.output
     assert says(again.output, "others are in the", "80")
     assert set(server.answered.values()) == {1} and set(server.answered) == set(TEXTS)

@@ -217,15 +217,11 @@ def test_a_run_says_which_encoder_was_taken_and_why(tmp_path: Path) -> None:
     assert found["cluster"].to_pylist() == run.labels[:3].tolist()
 
 
-def test_a_sampled_run_labels_all_rows_without_the_encoder_and_resumes(tmp_path: Path) -> None:
+def test_a_sampled_run_labels_all_rows_without_the_encoder(tmp_path: Path) -> None:
     texts, labels = topics("ru", 60)
     asked = {"fit_sample": 40, "folder": tmp_path / "run"}
     run = coterie.cluster(texts, 3, **asked)
     assert normalized_mutual_info_score(labels, run.labels) > 0.9
-    before = (tmp_path / "run" / "assignments.csv").read_bytes()
-    again = coterie.cluster(texts, 3, resume=True, **asked)
-    assert (again.labels == run.labels).all()
-    assert (tmp_path / "run" / "assignments.csv").read_bytes() == before
 
 
 def test_the_number_of_clusters_is_found_without_the_encoder() -> None:

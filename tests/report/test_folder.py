@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import re
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -100,26 +99,6 @@ def test_the_page_without_texts_holds_none(run: tuple[Path, dict[str, Any], list
 
 def numbers(packed: str, kind: str) -> list[int]:
     return np.frombuffer(base64.b64decode(packed), kind).tolist()
-
-
-def test_of_very_many_marks_some_texts_are_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So many of each cluster as its share, and a few of the small ones."""
-    monkeypatch.setattr("coterie.report.points.TEXTS", 100)
-    clusters = [Cluster(i, f"c{i}", 1, 0.5, [], []) for i in range(3)]
-    codes = [0] * 700 + [1] * 280 + [2] * 20
-    points = Points(
-        [0] * 1000, [0] * 1000, range(1, 1001), codes, [0.5] * 1000,
-        [f"text {i}" for i in range(1000)], total=1000,
-    )  # fmt: skip
-    packed = pack(points, clusters)
-    held = numbers(packed["held"], "<u4")
-    assert packed["row"] is None and len(held) == 100
-    assert packed["text"] == [f"text {i}" for i in held]
-    counts = Counter(codes[i] for i in held)
-    assert counts[2] == 20 and counts[0] == pytest.approx(2.5 * counts[1], rel=0.3)
-    page = render(ReportData("t", [], clusters, points=points))
-    assert "holds the texts of 100 marks" in page
-    assert "holds the texts" not in render(ReportData("t", [], clusters, points=None))
 
 
 def test_the_embedded_data_reads_back() -> None:

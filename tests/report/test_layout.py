@@ -60,26 +60,20 @@ def test_last_digits_of_the_vectors_do_not_move_the_map(
         assert first[axis][5] == first[axis][300]
 
 
-@pytest.mark.parametrize(
-    ("limit", "most", "counted", "times"),
-    [("MARKS", 200, "nearest_rows", 1), ("LAID_OUT", 1000, "by_neighbors", 5)],
-)
-def test_of_many_texts_some_are_laid_out_first(
-    limit: str, most: int, counted: str, times: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_many_texts_some_are_laid_out_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others end among their own, beside the marks that are like them, and not on top."""
-    vectors, labels = blobs([240 * times, 160 * times, 120 * times, 80 * times])
-    monkeypatch.setattr(layout, limit, most)
+    vectors, labels = blobs([240, 160, 120, 80])
+    monkeypatch.setattr(layout, "MARKS", 200)
     seen: list[int] = []
-    plain = getattr(layout, counted)
+    plain = layout.nearest_rows
 
     def count(x, more):
         seen.append(len(x))
         return plain(x, more)
 
-    monkeypatch.setattr(layout, counted, count)
+    monkeypatch.setattr(layout, "nearest_rows", count)
     points, kind = map_texts(vectors, labels, seed=3)
-    assert kind == "neighbors" and seen == [most]
+    assert kind == "neighbors" and seen == [200]
     assert own_share(points, labels) > 0.95
     assert len(np.unique(points, axis=0)) > 0.96 * len(points)
     assert ((points >= 0) & (points <= SIDE)).all()

@@ -199,14 +199,6 @@ def test_keep_beside_labels_is_rejected(tmp_path: Path) -> None:
         cluster(TEXTS, 3, labels=SOME, keep=tmp_path / "one", folder=tmp_path / "two", **WITH)
 
 
-def test_other_labels_are_another_run(table: Path, tmp_path: Path) -> None:
-    place = {"folder": tmp_path / "out", "text_column": "text"}
-    cluster(table, 3, labels="topic", **place, **WITH)
-    assert not cluster(table, 3, labels="topic", resume=True, **place, **WITH).fresh
-    with raises(UsageError, "repeat the same"):
-        cluster(table, 3, labels=SOME[::-1], resume=True, **place, **WITH)
-
-
 def test_themes_of_a_file_in_json_and_yaml(tmp_path: Path) -> None:
     asked = {"Refunds": ("Refunds", "Refunds: money back", "refund, money", "Where is my money?")}
     yaml = "- name: Refunds\n  description: money back\n  keywords: [refund, money]\n"

@@ -1,6 +1,5 @@
 """In one run everything is done once: the real functions are wrapped, and their calls counted."""
 
-import json
 import traceback
 from collections import Counter
 from pathlib import Path
@@ -120,23 +119,3 @@ def test_no_vectors_are_searched_twice(
     # other neighbours by distance than by cosine.
     assert [place for _, place in found if place != "make_map"] == places
     assert len({vectors for vectors, _ in found}) == len(found)
-
-
-def test_a_resumed_run_keeps_the_number_that_was_found(
-    monkeypatch: pytest.MonkeyPatch, topics, tmp_path: Path
-) -> None:
-    def stop(*args) -> None:
-        raise KeyboardInterrupt
-
-    file, out = tmp_path / "texts.txt", tmp_path / "out"
-    file.write_text("\n".join(f"{text} {i}" for i, text in enumerate(topics[0])) + "\n")
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(coterie.Auto, "_initial_assigner", stop)
-        coterie.cluster(file, encoder="tfidf", folder=out)
-    started = next(out.rglob("manifest.json"))
-    manifest = json.loads(started.read_text())
-    found = manifest["number_of_clusters"]
-    monkeypatch.setattr(fit.RunFit, "_find_number", stop)
-    run = coterie.cluster(file, encoder="tfidf", folder=out, resume=True)
-    assert run.manifest["number_of_clusters"]["reason"] == found["reason"]
-    assert len(run.clusters) == found["n_clusters"] and found["reason"] in run.summary

@@ -1,4 +1,4 @@
-"""A corpus that is fitted by a sample: all rows labelled, all counted, stopped and continued."""
+"""A corpus that is fitted by a sample: all rows labelled, all counted."""
 
 import csv
 import json
@@ -6,7 +6,6 @@ import random
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pyarrow.parquet
 import pytest
 
@@ -14,7 +13,6 @@ from commands import rows, run
 from coterie import load
 from coterie.corpus import read_corpus, survey
 from coterie.corpus.read import TextStream
-from coterie.corpus.write import TableWriter
 from coterie.runs.sample import LARGE, sample_size
 from said import says
 
@@ -114,78 +112,6 @@ def test_other_tables_hold_the_same(done: Path) -> None:
     assert parquet["outlier_score"].to_pylist() == scores
     lines = (done / "assignments.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(line)["margin"] for line in lines] == parquet["margin"].to_pylist()
-
-
-SAME = ["assignments.csv", "clusters.json", "map.json"]
-
-
-LARGER = [*OPTIONS, "--max-outliers", "3%"]
-
-
-def test_all_rows_are_on_the_map_beside_their_own(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("coterie.report.layout.FEW_TEXTS", 50)
-    run("cluster", str(file), *LARGER, "--out", str(tmp_path / "o"), "-q")
-    found, table = read(tmp_path / "o" / "map.json"), rows(tmp_path / "o" / "assignments.csv")
-    assert found["layout"] == "neighbors" and "density" not in found
-    assert found["rows"] == [i for i in range(2600) if i % 100] and found["total"] == 2574
-    places = {}
-    for row, x, y in zip(found["rows"], found["x"], found["y"], strict=True):
-        assert places.setdefault(table[row]["text"], (x, y)) == (x, y)  # equal texts, equal places
-    assert len(set(places.values())) > 0.5 * len(places)
-    spots = np.array([*zip(found["x"], found["y"], strict=True)], dtype=float)
-    near = np.linalg.norm(spots[:, None] - spots[None, ::13], axis=2)
-    near[near == 0] = np.inf
-    themes = np.array([table[row]["theme"] for row in found["rows"]])
-    assert (themes == themes[::13][near.argmin(axis=1)]).mean() > 0.9
-    assert not [
-        name for name in ("places.bin", "placer.safetensors") if (tmp_path / "o" / name).exists()
-    ]
-
-
-@pytest.mark.parametrize("stop", [0, 1400, 2600])
-def test_a_stopped_run_has_the_same_map_and_the_density_of_all(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
-) -> None:
-    from coterie.report import layout
-    from coterie.runs import results
-
-    monkeypatch.setattr("coterie.corpus.read.FIRST_ROWS", 350)
-    monkeypatch.setattr(layout, "FEW_TEXTS", 50)
-    monkeypatch.setattr(layout, "POINTS", 500)
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    run("cluster", str(file), *LARGER, "--out", str(whole), "-q")
-    found = read(whole / "map.json")
-    assert len(found["rows"]) == 500 and sum(found["density"]) == found["total"] == 2574
-    assert "density of all 2,574 texts" in (whole / "report.html").read_text("utf-8")
-    real = TableWriter.write
-
-    def write(self, *part) -> None:
-        if self.rows >= stop:
-            raise KeyboardInterrupt
-        real(self, *part)
-
-    def write_places(*_: object) -> None:  # follows the last row
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as broken:
-        broken.setattr(TableWriter, "write", write)
-        broken.setattr(results, "write_places", write_places)
-        run("cluster", str(file), *LARGER, "--out", str(cut), "-q", code=130)
-    run("cluster", str(file), *LARGER, "--out", str(cut), "--resume")
-    for name in SAME:
-        assert (cut / name).read_bytes() == (whole / name).read_bytes(), name
-    one, other = (read(path / "manifest.json") for path in (cut, whole))
-    assert one["summary"] == other["summary"] and one["status"] == "done"
-
-
-def test_another_sample_is_not_continued(file: Path, tmp_path: Path) -> None:
-    out = tmp_path / "o"
-    run("cluster", str(file), *OPTIONS, "--out", str(out), "-q")
-    other = [*OPTIONS[:-1], "fit_sample=151", "--out", str(out), "--resume"]
-    result = run("cluster", str(file), *other, code=2)
-    assert says(result.output, "repeat the same command", "150", "151")
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,6 @@ def test_the_command_with_a_file_and_a_column(tmp_path: Path) -> None:
     out = tmp_path / "run"
     command = ["cluster", file, "-k", 3, "-m", "kmeans", "--vectors", column, "--out", out]
     commands.run(*command)
-    assert "already, finished" in commands.run(*command, "--resume").output
     new = pa.table({"text": ["new a", "new b"], "x": [1, 2]})
     pyarrow.parquet.write_table(new, tmp_path / "n.parquet")
     np.save(tmp_path / "new.npy", CENTERS[[SIDE[0], SIDE[1]]])
@@ -138,13 +137,6 @@ def test_verbs_on_a_run_of_vectors(tmp_path: Path) -> None:
         run.update(["something new"])
     run.edit([{"merge": [0, 1]}])
     assert len(run.clusters) == 2
-
-
-def test_other_vectors_are_no_resumed_run(tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    coterie.cluster(TEXTS, 3, method="kmeans", vectors=VECTORS, folder=out)
-    with raises(UsageError, "repeat the same"):
-        coterie.cluster(TEXTS, 3, method="kmeans", vectors=VECTORS + 1, folder=out, resume=True)
 
 
 def test_a_text_with_two_vectors_is_said() -> None:

@@ -101,7 +101,7 @@ def cluster(
         cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
     """
     from coterie.runs.fit import Stopped
-    from coterie.start import cluster as run_clustering
+    from coterie.runs.fit import cluster as run_clustering
 
     given = {name: value for name, value in given.items() if value is not None}
     given = {name: read_text(name, value) for name, value in given.items()}
@@ -119,10 +119,7 @@ def cluster(
         again = [argument for argument in sys.argv[1:] if argument != "--resume"]
         say(f"\nStopped. Continue with:\n  coterie {shlex.join([*again, '--resume'])}")
         raise
-    if not run.fresh:
-        say(f"{run.folder} holds this run already, finished.")
-    else:
-        show_run(run, as_json=as_json)
+    show_run(run, as_json=as_json)
 
 
 LINES = 40  # of the tree in the terminal; the page has all of it

@@ -222,7 +222,6 @@ def make_points(
         dates=(date, periods) if date and periods and len(periods.names) > 1 else None,
         total=saved["total"],
         layout=saved["layout"],
-        density=saved.get("density"),
         leaves=leaves,
     )
 

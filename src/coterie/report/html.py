@@ -163,13 +163,11 @@ def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
         For a page that a service sends: what its tools show. The page then asks the service to
         search and to edit.
     """
-    script, embedded, held = "", dict[str, Any](), 0
+    script, embedded = "", dict[str, Any]()
     branches = cluster_tree(data.levels, data.clusters)
     look = cluster_looks(data.clusters, data.levels, data.tree)
     if data.points is not None:
         script = "\n" + "".join(map(asset, SCRIPTS))
-        marks = data.points.held()
-        held = 0 if marks is None else len(marks)
         embedded = pack(data.points, data.clusters)
         embedded["tree"] = pack_tree(branches, data.clusters, look) if data.levels else None
         if data.cuts is not None:
@@ -186,7 +184,6 @@ def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
         script=script,
         embedded=safe_json(embedded) if embedded else "",
         live=live is not None,
-        held=held,
         sentences=data.summary,
         glance=data.overview,
         place=_places(data),

@@ -9,14 +9,10 @@ Vectors of the same texts differ in their last digits, depending on what they we
 one batch. The map does not: places to begin with are rounded, as are the strengths of pulls,
 and everything before that is computed with twice the digits. Of some thousand texts one value may
 still lie on the border of two roundings; that is rare, and then the map is another.
-
-Of more than 20,000 texts so many are laid out, and the rest is placed beside the nearest of them
-(:class:`Placer`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -163,8 +159,7 @@ def _push(gap: Floats) -> Floats:
     return np.asarray(np.clip(force * gap, -4, 4))
 
 
-POINTS = 200_000  # on the map; more would hide each other and make the page heavy
-LAID_OUT = 20_000  # texts that pull and push each other; others are placed beside them
+POINTS = 20_000  # on the map; more would hide each other and make the page heavy
 PER_CLUSTER = 20  # texts of a small cluster that are on the map whatever its share
 FEW_TEXTS = 200  # texts below which neighbours say too little
 DIMENSIONS = 50  # principal components that the layout looks at
@@ -252,136 +247,7 @@ def map_texts(vectors: Floats, labels: Ints, seed: int) -> tuple[Ints, str]:
     varied = len(vectors) >= FEW_TEXTS and bool(np.ptp(vectors, axis=0).any())
     if not varied:
         return whole_numbers(discs(vectors, labels, seed)), "discs"
-    if len(vectors) <= LAID_OUT:
-        return whole_numbers(by_neighbors(_reduce(vectors, DIMENSIONS, seed), seed)), "neighbors"
-    laid_out = sample_rows(labels, seed, LAID_OUT)
-    inside = whole_numbers(by_neighbors(_reduce(vectors[laid_out], DIMENSIONS, seed), seed))
-    placer = Placer(vectors[laid_out], inside, seed)
-    out = np.zeros((len(vectors), 2), dtype=np.int64)
-    out[laid_out] = inside
-    others = np.setdiff1d(np.arange(len(vectors)), laid_out)
-    for first in range(0, len(others), PART_SIZE):
-        rows = others[first : first + PART_SIZE]
-        out[rows] = placer(vectors[rows], rows)
-    return out, "neighbors"
-
-
-PART_SIZE = 10_000  # texts placed at a time
-PROBED = 3  # cells that are searched for the nearest
-LEAN = 0.3  # of the way from the nearest to the second
-FAR = 150  # units beyond which the second is on another island: texts stay near the first
-SHAKE = 0.35  # standard deviation around the place, by the distance of the two
-SHAKES = 1 << 16
-
-
-class Placer:
-    """Puts more texts on a map: beside the most similar text that is on it.
-
-    The texts of the map are divided into cells around some of them, and the nearest are searched
-    in the nearest cells, which takes a hundredth of comparing all.
-
-    Parameters
-    ----------
-    vectors : ndarray of shape (n, d)
-        Of the texts on the map.
-    places : ndarray of shape (n, 2)
-        Whole numbers from 0 to ``SIDE``.
-    seed : int
-    """
-
-    def __init__(self, vectors: Floats, places: Ints, seed: int) -> None:
-        weight, bias = _projection(np.asarray(vectors, np.float64), DIMENSIONS, seed)
-        self.seed, self.weight, self.bias = seed, weight, bias
-        self.places = np.asarray(places, dtype=np.float64)
-        self.rows = self._project(vectors)
-        self._divide()
-
-    def arrays(self) -> dict[str, Any]:
-        """What :meth:`from_arrays` makes the same placer of."""
-        named = ("weight", "bias", "places", "rows")
-        return {name: getattr(self, name) for name in named} | {"seed": np.array([self.seed])}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any]) -> Placer:
-        """A placer as it was saved."""
-        out = cls.__new__(cls)
-        out.seed = int(arrays["seed"][0])
-        out.weight, out.bias, out.places, out.rows = (
-            np.asarray(arrays[name]) for name in ("weight", "bias", "places", "rows")
-        )
-        out._divide()
-        return out
-
-    def _divide(self) -> None:
-        count = max(1, round(np.sqrt(len(self.rows))))
-        rng = numpy_generator(self.seed, "cells")
-        self.centers = self.rows[np.sort(rng.choice(len(self.rows), count, replace=False))]
-        self.shakes = numpy_generator(self.seed, "shakes").normal(size=(SHAKES, 2)).clip(-2, 2)
-        own = (self.rows @ self.centers.T).argmax(axis=1)
-        self.cells = [np.flatnonzero(own == cell) for cell in range(count)]
-
-    def _project(self, vectors: Floats) -> Floats:
-        wide = np.asarray(vectors, dtype=np.float64)
-        return np.asarray(unit_rows(wide @ self.weight.T + self.bias), dtype=np.float32)
-
-    def __call__(self, vectors: Floats, keys: Ints) -> Ints:
-        """Places of texts, whole numbers from 0 to ``SIDE``.
-
-        Parameters
-        ----------
-        vectors : ndarray of shape (m, d)
-        keys : ndarray of shape (m,)
-            A number for each text, which decides how it lies beside the nearest; equal texts with
-            equal numbers lie on one another.
-        """
-        near = self.places[self._nearest(self._project(vectors))]
-        first, gap = near[:, 0], near[:, 1] - near[:, 0]
-        length = np.hypot(*gap.T)[:, None]
-        gap = np.where(length > FAR, 0.0, gap)
-        around = SHAKE * np.clip(length, FAR / 10, FAR / 2) * self.shakes[keys % SHAKES]
-        return np.asarray(np.clip(np.rint(first + LEAN * gap + around), 0, SIDE), np.int64)
-
-    def _nearest(self, rows: Floats) -> Ints:
-        """The two nearest texts of the map, the nearest first; of one text, it twice."""
-        found = np.zeros((len(rows), 2), dtype=np.int64)
-        best = np.full((len(rows), 2), -np.inf, dtype=np.float32)
-        towards = rows @ self.centers.T
-        probed = np.argsort(-towards, axis=1, kind="stable")[:, :PROBED]
-        for cell, inside in enumerate(self.cells):
-            mine = np.flatnonzero((probed == cell).any(axis=1))
-            if not len(mine) or not len(inside):
-                continue
-            cosines = rows[mine] @ self.rows[inside].T
-            for _ in range(min(2, len(inside))):
-                place = cosines.argmax(axis=1)
-                value = cosines[np.arange(len(mine)), place]
-                cosines[np.arange(len(mine)), place] = -np.inf
-                slot = np.where(value > best[mine, 0], 0, np.where(value > best[mine, 1], 1, 2))
-                ahead = mine[slot == 0]
-                found[ahead, 1], best[ahead, 1] = found[ahead, 0], best[ahead, 0]
-                for at in (0, 1):
-                    rows_at = mine[slot == at]
-                    found[rows_at, at] = inside[place[slot == at]]
-                    best[rows_at, at] = value[slot == at]
-        alone = ~np.isfinite(best[:, 1])
-        found[alone, 1] = found[alone, 0]
-        return found
-
-
-CELLS = 128  # of the density, along each side
-
-
-def density(places: Ints) -> Ints:
-    """Texts in each of ``CELLS`` x ``CELLS`` cells of the map, row by row from the top.
-
-    Examples
-    --------
-    >>> found = density(np.array([[0, 0], [10_000, 10_000], [9_999, 10_000], [0, 10_000]]))
-    >>> found[[0, -1, -CELLS]].tolist(), int(found.sum())
-    ([1, 2, 1], 4)
-    """
-    cells = np.minimum(np.asarray(places, dtype=np.int64) * CELLS // SIDE, CELLS - 1)
-    return np.bincount(CELLS * cells[:, 1] + cells[:, 0], minlength=CELLS * CELLS)
+    return whole_numbers(by_neighbors(_reduce(vectors, DIMENSIONS, seed), seed)), "neighbors"
 
 
 def whole_numbers(coordinates: Floats) -> Ints:

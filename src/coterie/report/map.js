@@ -344,15 +344,12 @@ function makeMap(canvas, data, shapes, on) {
     context.drawImage(picture, x, y, (picture.width / ratio) * factor, (picture.height / ratio) * factor);
   }
 
-  /* How many texts lie where: of those on the map that are not left out, or of all. */
+  /* How many texts of the map lie where, without those that are left out. */
   function measureDensity() {
     partly = active !== null && active.includes(2);
-    let counts = partly ? null : data.density;
-    if (!counts) {
-      counts = new Uint32Array(CELLS * CELLS);
-      const cell = (value) => Math.min(CELLS - 1, Math.floor((value / SIDE) * CELLS));
-      for (let i = 0; i < n; i++) if (!partly || active[i] < 2) counts[cell(data.y[i]) * CELLS + cell(data.x[i])]++;
-    }
+    const counts = new Uint32Array(CELLS * CELLS);
+    const cell = (value) => Math.min(CELLS - 1, Math.floor((value / SIDE) * CELLS));
+    for (let i = 0; i < n; i++) if (!partly || active[i] < 2) counts[cell(data.y[i]) * CELLS + cell(data.x[i])]++;
     bands = contours(counts).map((path) => ({ path, area: new Path2D(path) }));
   }
 

@@ -13,7 +13,6 @@
   const data = unpack(JSON.parse(get("data").textContent));
   const n = data.x.length;
   const sampled = n < data.total;
-  const partly = data.text !== null && data.held !== null; // the page has the texts of some marks
   let focus = null; // what is selected: { kind, key, what, size, points }
   let mode = "cluster"; // or "confidence", or the place of a column
   let listed = 0, points = []; // of the list: what is selected and not left out by a filter
@@ -33,13 +32,6 @@
     for (const column of packed.columns) column.codes = numbers(Uint8Array, column.codes);
     packed.row = packed.row === null ? Uint32Array.from(packed.x, (_, i) => i + 1) : numbers(Uint32Array, packed.row);
     if (packed.cuts) packed.cuts.leaf = numbers(Uint16Array, packed.cuts.leaf);
-    if (packed.density) packed.density = numbers(Uint32Array, packed.density);
-    if (packed.text && packed.held) {
-      const texts = new Array(packed.x.length).fill(null);
-      packed.held = numbers(Uint32Array, packed.held);
-      packed.held.forEach((i, place) => { texts[i] = packed.text[place]; });
-      packed.text = texts;
-    }
     return packed;
   }
 
@@ -401,7 +393,7 @@
     if (!wanted) return focus && focus.kind === "search" ? setFocus(null) : undefined;
     lowered = lowered || data.text.map((text) => (text === null ? null : text.toLowerCase()));
     const found = all().filter((i) => lowered[i] !== null && lowered[i].includes(wanted));
-    setFocus({ kind: "search", key: wanted, points: found, what: "containing “" + wanted + "”" + (sampled || partly ? " on this page" : "") });
+    setFocus({ kind: "search", key: wanted, points: found, what: "containing “" + wanted + "”" + (sampled ? " on this page" : "") });
   }
 
   /* The cluster of this cut that is selected, or null. */

@@ -15,10 +15,8 @@ import numpy as np
 from coterie._types import Ints
 from coterie.description import Cluster
 from coterie.description.columns import Periods
-from coterie.report.layout import sample_rows
 from coterie.run_files import NONE_OF_THESE
 
-TEXTS = 20_000  # marks whose texts the page holds; of others it shows the row
 LONGEST = 300  # characters of a text that the page holds
 EMPTY = "(empty)"
 # Characters that would steer a terminal, turn the writing direction around or break a line in
@@ -41,15 +39,7 @@ class Points:
     dates: tuple[str, Periods] | None = None  # a column of dates, and the period of each text
     total: int = 0  # texts with a cluster, on the map or not
     layout: str = "neighbors"  # or "discs"
-    # Texts in each of 128 x 128 cells of the map, row by row, where not all are on it.
-    density: Sequence[int] | None = None
     leaves: Sequence[int] | None = None  # of the run's tree; -1 for texts in no cluster
-
-    def held(self) -> Ints | None:
-        """Marks whose texts the page holds, some of every cluster; None: those of all."""
-        if self.texts is None or len(self.texts) <= TEXTS:
-            return None
-        return sample_rows(np.asarray(self.clusters, dtype=np.int64) + 1, 0, TEXTS)
 
 
 def shorten(text: str, length: int = LONGEST) -> str:
@@ -105,9 +95,7 @@ def pack(points: Points, clusters: Sequence[Cluster]) -> dict[str, Any]:
     if points.dates is not None:
         columns.insert(0, _pack_dates(*points.dates))
     rows = np.asarray(points.rows, dtype=np.int64)
-    texts, held = points.texts, points.held()
-    if texts is not None and held is not None:
-        texts = [texts[i] for i in held]
+    texts = points.texts
     return {
         "x": in_base64(points.x, "<u2"),
         "y": in_base64(points.y, "<u2"),
@@ -117,8 +105,6 @@ def pack(points: Points, clusters: Sequence[Cluster]) -> dict[str, Any]:
         "cluster": in_base64([place[cluster] for cluster in points.clusters], "<u2"),
         "confidence": in_base64([round(100 * value) for value in points.confidence], "<u1"),
         "text": None if texts is None else [visible(shorten(text)) for text in texts],
-        "held": None if held is None else in_base64(held, "<u4"),
-        "density": None if points.density is None else in_base64(points.density, "<u4"),
         "columns": columns,
         "total": points.total,
         "ids": ids,

@@ -1,16 +1,15 @@
-"""From texts to a finished run in a folder: what :func:`coterie.cluster` does."""
+"""From texts to a finished run in a folder: :func:`coterie.cluster`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-from coterie._folders import held, refuse_held
+from coterie._folders import check_replaceable, delete, held, refuse_held, replace_folder
 from coterie._progress import make_progress, say
 from coterie._threads import one_blas_thread
 from coterie._trust import inside
@@ -22,42 +21,61 @@ from coterie.corpus import Corpus
 from coterie.errors import UsageError, counted
 from coterie.guidance import Guidance
 from coterie.methods.auto import Auto
-from coterie.options import Options
-from coterie.run_files import NEXT, index_of, model_folder
+from coterie.options import Options, with_options
+from coterie.run_files import index_of
 from coterie.runs.engine import Engine
-from coterie.runs.folder import RunFolder, read_started, refuse_taken
+from coterie.runs.folder import TRAINING, begin_facts, refuse_taken
 from coterie.runs.guide import about_guidance, digest, read_guidance
 from coterie.runs.outputs import check_run_output
 from coterie.runs.results import Results
+from coterie.runs.run import Run
 from coterie.runs.sample import files_of, read_texts
+
+HISTORY = "history.jsonl"  # of a training, step by step
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C in a run that can be resumed."""
+    """Ctrl-C in a training that can be continued."""
 
 
-@dataclass(frozen=True)
-class MadeRun:
-    """A finished run, and what only its maker knows; the arguments of :class:`coterie.Run`."""
+@with_options(Options)
+def cluster(data: object, asked: Options) -> Run:
+    """Cluster texts: read, find the number of clusters, fit, describe, mark outliers.
 
-    folder: Path
-    model: TextClusterer | None = None  # as it was fitted, with the vectors of all texts
-    remarks: Sequence[str] = ()  # what the writing of single files noticed, in sentences
-    fresh: bool = True  # False if the folder held this run already, finished
-    temporary: TemporaryDirectory[str] | None = None
-    index: tuple[Any, Collection[str]] = (None, ())  # of the frame that was clustered
+    This is what ``coterie cluster`` does, and both have the options of
+    :class:`coterie.options.Options`. More rows than 100,000 are clustered by a sample, and all rows
+    are then assigned.
 
+    Parameters
+    ----------
+    data : str, Path, list of str or dict, Series, DataFrame, Arrow table or Hugging Face dataset
+        A string or a path names a file: CSV, TSV, JSON lines, Parquet, Arrow, Excel, SQLite or
+        plain text; or a folder or pattern of such files. ``"book.xlsx#SHEET"`` is a sheet,
+        ``"sqlite:///FILE?query=SELECT ..."`` the rows of a query. A list of paths is several files
+        of one table. ``"-"`` is standard input, and ``"sample"`` the support messages that come
+        with coterie.
+    {options}
 
-@one_blas_thread()
-def make_run(data: object, asked: Options) -> MadeRun:
-    """Read, find the number of clusters, fit, describe, mark outliers, write."""
-    with Engine(asked.engine, asked.workers) as engine:
+    Returns
+    -------
+    Run
+
+    Examples
+    --------
+    >>> texts = ["red apple", "green apple", "ripe apple", "fast car", "slow car", "old car"]
+    >>> run = cluster(texts, 2, method="kmeans", encoder="tfidf")
+    >>> [cluster.size for cluster in run.clusters]
+    [3, 3]
+    >>> run.predict(["my apple"])["name"].to_pylist() == [run.clusters[run.labels[0]].name]
+    True
+    """
+    with one_blas_thread(), Engine(asked.engine, asked.workers) as engine:
         return _make_run(data, asked, engine)
 
 
-def _make_run(data: object, asked: Options, engine: Engine) -> MadeRun:
-    folder, resume, overwrite = asked.folder, asked.resume, asked.overwrite
-    temporary = None
+def _make_run(data: object, asked: Options, engine: Engine) -> Run:
+    taken = {"resume": asked.resume, "overwrite": asked.overwrite}
+    folder, temporary = asked.folder, None
     if folder is None:
         temporary = TemporaryDirectory(prefix="coterie-")
         folder = Path(temporary.name) / "run"
@@ -65,7 +83,8 @@ def _make_run(data: object, asked: Options, engine: Engine) -> MadeRun:
     read = [*(check_path("data", str(file)) for file in files_of(data)), asked.views]
     check_run_output(path, [name for name in read if isinstance(name, (str, Path))])
     refuse_held(path)
-    refuse_taken(path, resume=resume, overwrite=overwrite)
+    refuse_taken(path, **taken)
+    check_replaceable(path)
     model = asked.make_checked_model()
     corpus, encoder = read_texts(data, asked, engine)
     if encoder is not None:  # vectors of the user's own
@@ -77,24 +96,46 @@ def _make_run(data: object, asked: Options, engine: Engine) -> MadeRun:
         earlier = read_earlier(Path(asked.keep), corpus.texts)
     guidance = read_guidance(asked, corpus, earlier) if corpus.large is None else None
     fit = RunFit(model, corpus, asked, guidance)
-    choice = fit.choose(path if resume else None)
-    place = RunFolder(path, asked, model, corpus, choice, digest(guidance))
-    place.locate(resume=resume, overwrite=overwrite)
+    choice = fit.choose()
+    facts = begin_facts(asked, model, corpus, choice, digest(guidance))
     with held(path):
-        if place.begin(resume=resume, overwrite=overwrite) == "done":
-            return MadeRun(path, fresh=False)
-        with _stoppable(place):
-            model = fit.run(place)
+        refuse_taken(path, **taken)
+        with _training(path, resume=asked.resume) as place:
+            model.checkpoint = place / "checkpoint"
+            fit.fitting.run()
             if guidance is not None and asked.guided:
-                place.manifest["guidance"] = about_guidance(guidance, model, asked)
-            Results(place, asked, model, corpus, earlier, fit.medium, engine).write()
-    return MadeRun(
+                facts["guidance"] = about_guidance(guidance, model, asked)
+            results = Results(facts, asked, model, corpus, earlier, fit.medium, engine)
+
+            def write(fresh: Path) -> None:
+                if (place / HISTORY).exists():
+                    (place / HISTORY).replace(fresh / HISTORY)
+                results.write(fresh)
+
+            replace_folder(path, write)
+    return Run(
         path,
         model=model if corpus.large is None else None,
-        remarks=place.remarks,
+        remarks=results.remarks,
         temporary=temporary,
         index=index_of(data),
     )
+
+
+@contextmanager
+def _training(path: Path, *, resume: bool) -> Iterator[Path]:
+    """Where the checkpoints of a method lie; it stays after an error if one is there."""
+    place = inside(path, TRAINING)
+    if not resume:
+        delete(place)
+    try:
+        yield place
+    except BaseException as error:
+        if not any(place.glob("checkpoint*")):
+            delete(place)
+        elif isinstance(error, KeyboardInterrupt):
+            raise Stopped from None
+        raise
 
 
 class RunFit:
@@ -125,8 +166,8 @@ class RunFit:
         guidance = self.guidance if self.model._uses_guidance() else None
         return Fitting(self.model, self.corpus.texts, None, guide=lambda rows: guidance)
 
-    def choose(self, earlier: Path | None = None) -> Choice | None:
-        """Set the number of clusters: as asked for, of the run that is resumed, or found.
+    def choose(self) -> Choice | None:
+        """Set the number of clusters: as asked for, or found.
 
         Returns None if nothing had to be found.
         """
@@ -141,7 +182,7 @@ class RunFit:
         if options.only_known:
             k = self._known_classes(classes)
         if k is None:
-            found = self._chosen_before(earlier) or self._find_number()
+            found = self._find_number()
             k = max(found.n_clusters, classes, self._kept_apart())
             if k > found.n_clusters and options.verbose:
                 say(f"There are {k} clusters, so that all given ones have a place.")
@@ -177,27 +218,6 @@ class RunFit:
             )
         return known.n_classes
 
-    def _chosen_before(self, folder: Path | None) -> Choice | None:
-        """The choice of the run that is resumed, if texts, encoder and seed are the same."""
-        parameters = self.model.get_params(deep=False)
-        for place in () if folder is None else (folder / NEXT, folder):
-            earlier = read_started(place) or {}
-            known, before = earlier.get("number_of_clusters"), earlier.get("parameters", {})
-            same = earlier.get("data", {}).get("sha256") == self.corpus.sha256
-            if known and same and earlier.get("fit_sample") == self._fit_sample():
-                if all(
-                    str(before.get(n)) == str(parameters[n])
-                    for n in ("encoder", "precision", "random_state")
-                ):
-                    return Choice(
-                        **{f.name: known[f.name] for f in fields(Choice) if f.name in known}
-                    )
-        return None
-
-    def _fit_sample(self) -> int | None:
-        large = self.corpus.large
-        return None if large is None else len(large.survey.texts)
-
     def _find_number(self) -> Choice:
         encoder = number_encoder(self.model)
         if encoder is self.model.encoder:
@@ -212,26 +232,3 @@ class RunFit:
         if self.options.verbose:
             say(choice.reason)
         return choice
-
-    def run(self, place: RunFolder) -> TextClusterer:
-        """The fitted model: of the run that is resumed, if it got that far."""
-        if "fitted" in place.manifest:
-            from coterie.methods import load
-
-            return load(model_folder(place.work))
-        self.model.checkpoint = inside(place.work, "checkpoint")
-        self.fitting.run()
-        return self.model
-
-
-@contextmanager
-def _stoppable(place: RunFolder) -> Iterator[None]:
-    """Ctrl-C and errors leave what is done, with the reason in the manifest."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        place.stopped("interrupted", "Ctrl-C")
-        raise Stopped from None
-    except Exception as error:
-        place.stopped("failed", str(error))
-        raise

@@ -18,7 +18,7 @@ from coterie._trust import read_json
 from coterie._validation import need
 from coterie.corpus import TextStream
 from coterie.errors import CoterieError, UsageError
-from coterie.run_files import MANIFEST, RESULT, RUNNING, is_run
+from coterie.run_files import LOGS, MANIFEST, RESULT, is_run
 
 LABELLED = {"cluster", "confidence", "outlier_score"}  # columns that coterie predict adds
 
@@ -91,7 +91,7 @@ def check_run_output(out: Path, inputs: Iterable[str | Path | None]) -> None:
         if path is None or not path.is_file() or out.resolve() not in path.parents:
             continue
         name = path.relative_to(out.resolve()).as_posix()
-        if RESULT.fullmatch(name) or RUNNING.fullmatch(name):
+        if RESULT.fullmatch(name) or LOGS.fullmatch(name):
             raise UsageError(
                 f"`out={str(out)!r}`: {given} is the input, and a file of the run there. Choose "
                 "another folder, or copy the input."
@@ -103,7 +103,7 @@ def refuse_run_file(out: Path) -> None:
     path = out.resolve()
     for parent in path.parents:
         name = path.relative_to(parent).as_posix()
-        own = RESULT.fullmatch(name) or RUNNING.fullmatch(name)
+        own = RESULT.fullmatch(name) or LOGS.fullmatch(name)
         if own and is_run(_manifest(parent / MANIFEST)):
             raise UsageError(
                 f"`out={str(out)!r}` is a file of the run in {parent}; choose another name."

@@ -1,13 +1,12 @@
 """What a fitted model becomes: a clustering with described clusters, a map and a page, in a folder.
 
 Where a sample was fitted, its clusters are described and saved first. Then all rows are labelled
-and counted, part by part, in memory that does not grow with them; that can be stopped and resumed.
+and counted, part by part, in memory that does not grow with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
@@ -52,21 +51,13 @@ from coterie.run_files import (
     read_header,
     read_levels,
     result_columns,
+    seal,
     shards_of,
     table_parts,
 )
 from coterie.runs.engine import Engine
-from coterie.runs.folder import RunFolder, now
+from coterie.runs.folder import now
 from coterie.runs.label import Labeller, label, model_digest
-from coterie.runs.places import (
-    PLACER,
-    PLACES,
-    RowPlaces,
-    place_of,
-    read_placer,
-    save_placer,
-    write_places,
-)
 from coterie.runs.shards import Job, label_shards, read_batches
 from coterie.summary import CLOSE, summarise
 from coterie.tree import Tree, TreeRows, grow
@@ -123,15 +114,16 @@ def _assigner(inner: Any, tree: Tree, into: Ints) -> EditedAssigner:
 
 
 class Results:
-    """Writes the results of a fitted model into the folder of its run.
+    """The results of a fitted model, and how they are written.
 
-    ``earlier`` is the run whose numbers, names and locks are taken over; ``medium`` the number of
-    clusters to show of a run that found it itself; ``engine`` labels many files.
+    ``facts`` are the manifest so far; ``earlier`` is the run whose numbers, names and locks are
+    taken over; ``medium`` the number of clusters to show of a run that found it itself; ``engine``
+    labels many files.
     """
 
     def __init__(  # noqa: PLR0913 - what a run is made of
         self,
-        place: RunFolder,
+        facts: dict[str, Any],
         options: Options,
         model: TextClusterer,
         corpus: Corpus,
@@ -139,16 +131,17 @@ class Results:
         medium: int = 0,
         engine: Engine | None = None,
     ) -> None:
-        self.place, self.options, self.model = place, options, model
+        self.facts, self.options, self.model = facts, options, model
         self.corpus, self.earlier, self.medium = corpus, earlier, medium
         self.engine = engine or Engine()
+        self.remarks: list[str] = []  # about single files, in sentences
 
-    def write(self) -> None:
-        """Write all files and mark the run as done."""
+    def write(self, work: Path) -> None:
+        """Write all files into a folder that nobody reads yet."""
         if self.corpus.large is None:
-            self.write_whole()
+            self.write_whole(work)
         else:
-            self.write_sampled(self.corpus.large)
+            self.write_sampled(work, self.corpus.large)
 
     def topics(self) -> dict[int, Any] | None:
         """Words of the topics of each cluster, which only some methods find."""
@@ -179,7 +172,6 @@ class Results:
         """What the manifest says about the end of the run."""
         device = str(check_device(self.model.device))
         return {
-            "status": "done",
             "finished": now(),
             "hardware": hardware(device),
             "peak_memory": peak_memory(device),
@@ -285,10 +277,10 @@ class Results:
         levels = build_hierarchy(texts, labels, vectors, clusters, self.options.levels)
         return levels[1], levels[0], None
 
-    def assign(self) -> Clustering:
+    def assign(self, work: Path) -> Clustering:
         """The clustering of texts that were all fitted."""
         corpus = self.corpus
-        model, earlier, facts = self.model, self.earlier, dict(self.place.manifest)
+        model, earlier, facts = self.model, self.earlier, dict(self.facts)
         if earlier is not None:
             from coterie.editing.keep import keep
 
@@ -323,7 +315,7 @@ class Results:
         results = result_columns(model.labels_, p, names, scores, marked, levels)
         facts |= self.fitted(terms) | ({} if marked is None else self.outliers(int(marked.sum())))
         return Clustering(
-            self.place.work,
+            work,
             facts,
             combine(corpus.table, results),
             clusters,
@@ -333,33 +325,26 @@ class Results:
             model,
         )
 
-    def write_whole(self) -> None:
+    def write_whole(self, work: Path) -> None:
         """Write the clustering of texts that were all fitted."""
-        run, work = self.assign(), self.place.work
+        run = self.assign(work)
         for form in dict.fromkeys(self.options.write):
             if form != "csv":
-                self.place.remarks += write_rows(work / f"assignments.{form}", run.table, {})
+                self.remarks += write_rows(work / f"assignments.{form}", run.table, {})
         if "xlsx" in self.options.write:
             workbook = work / "clusters.xlsx"
-            parts = run.clusters, run.hierarchy, run.tree
-            self.place.remarks += cluster_workbook(workbook, *parts)
+            self.remarks += cluster_workbook(workbook, run.clusters, run.hierarchy, run.tree)
         self.model.save(work / "model", include_encoder=self.options.include_encoder)
-        self.place.manifest = write(work, replace(run, facts={**run.facts, **self.finished}))
-        self.place.complete()
+        seal(work, write(work, replace(run, facts={**run.facts, **self.finished})))
 
-    def write_sampled(self, large: LargeTable) -> None:
-        """Describe the sample and save the model, unless that is done; then label all rows."""
-        work, facts = self.place.work, self.place.manifest
-        resumed = "fitted" in facts
-        if not resumed:
-            self._write_sample(large)
+    def write_sampled(self, work: Path, large: LargeTable) -> None:
+        """Describe the sample and save the model; then label all rows."""
+        fitted = self._write_sample(work, large)
         clusters, tree = read_clusters(work)
         hierarchy = read_levels(work, tree)
-        labeller = Labeller(self.model, clusters, hierarchy, tree=tree)
-        tally = self._label_all(large, labeller, resumed)
+        tally = self._label_all(work, large, Labeller(self.model, clusters, hierarchy, tree=tree))
         clusters, hierarchy, tree = count_rows(tally, clusters, hierarchy, tree)
         write_clusters(work, clusters, hierarchy, tree)
-        write_places(work, self.model.seed_)
         for form in dict.fromkeys(self.options.write):
             if form != "csv":
                 with open_table(work / f"assignments.{form}") as table:
@@ -368,18 +353,16 @@ class Results:
                             table.write(batch, {})
                     for part in () if large.shards else joined(large, work / "assignments.csv"):
                         table.write(*part)
-        # The manifest itself stays as it is until all is written.
-        facts = {**facts, **facts["fitted"], **self.finished, **self.outliers(tally.outliers)}
-        del facts["fitted"]
+        facts = {**self.facts, **fitted, **self.finished, **self.outliers(tally.outliers)}
         facts["figures"] = tally.figures()
         if tree is not None:
             facts["levels"] = dict(tree.levels)
         facts["summary"] = summarise(facts, clusters, hierarchy)
         write_page(work, facts, clusters)
-        self.place.manifest = facts
-        self.place.complete()
+        seal(work, facts)
 
-    def _write_sample(self, large: LargeTable) -> None:
+    def _write_sample(self, work: Path, large: LargeTable) -> dict[str, Any]:
+        """Write what the sample alone decides; returns what the manifest says about the fit."""
         model, (marked, grown) = self.model, self.mark()
         labels = model.labels_ if marked is None else np.where(marked, -1, model.labels_)
         terms = count_terms(self.corpus.texts)
@@ -394,13 +377,12 @@ class Results:
             terms=terms,
         )
         clusters, hierarchy, tree = self.nest(labels, clusters, grown, nodes)
-        self._write_map(large, marked)
-        model.save(self.place.work / "model", include_encoder=self.options.include_encoder)
-        write_clusters(self.place.work, clusters, hierarchy, tree)
-        self.place.manifest["fitted"] = self.fitted(terms)
-        self.place.write_manifest()
+        self._write_map(work, large, marked)
+        model.save(work / "model", include_encoder=self.options.include_encoder)
+        write_clusters(work, clusters, hierarchy, tree)
+        return self.fitted(terms)
 
-    def _write_map(self, large: LargeTable, marked: Bools | None) -> None:
+    def _write_map(self, work: Path, large: LargeTable, marked: Bools | None) -> None:
         """The texts of the sample on the map, each at its first row."""
         from sklearn import config_context
 
@@ -411,29 +393,21 @@ class Results:
         with config_context(working_memory=MAP_MEMORY):
             vectors, labels = model.vectors_[rows], model.labels_[rows]
             made = make_map(vectors, labels, model.seed_, odd, found.texts)
-            save_placer(self.place.work, vectors[made["rows"]], made, model.seed_)
         made |= {"rows": found.first[made["rows"]].tolist(), "total": found.filled}
-        write_map(self.place.work, made)
+        write_map(work, made)
 
-    def _label_all(self, large: LargeTable, labeller: Labeller, resumed: bool) -> Tally:
-        """Write ``assignments.csv`` and count."""
-        work, tree = self.place.work, labeller.tree
+    def _label_all(self, work: Path, large: LargeTable, labeller: Labeller) -> Tally:
+        """Write the table of all rows, and count them."""
+        tree = labeller.tree
         tally = Tally(large.columns, CLOSE, "cluster" if tree is None else tree.column)
         progress = make_progress(self.options.verbose)
         if large.shards:
-            self._label_shards(large, labeller, tally, progress)
+            self._label_shards(work, large, labeller, tally, progress)
             return tally
-        file = work / "assignments.csv"
-        if resumed and file.exists():
-            for rows, columns in joined(large, file):
-                tally.add(rows, columns)
-            return tally
-        with ExitStack() as open_files:
-            table = open_files.enter_context(open_table(file))
-            if (work / PLACER).exists():
-                places = RowPlaces(read_placer(work), work / PLACES)
-                labeller.observers.append(open_files.enter_context(places))
-            open_files.enter_context(working(progress, "assign", len(self.corpus)))
+        with (
+            open_table(work / "assignments.csv") as table,
+            working(progress, "assign", len(self.corpus)),
+        ):
             for rows, columns in label(large, labeller):
                 table.write(rows, columns)
                 tally.add(rows, columns)
@@ -441,10 +415,9 @@ class Results:
         return tally
 
     def _label_shards(
-        self, large: LargeTable, labeller: Labeller, tally: Tally, progress: Progress
+        self, work: Path, large: LargeTable, labeller: Labeller, tally: Tally, progress: Progress
     ) -> None:
         """The same for many files: each is labelled by itself, into a folder of as many."""
-        work = self.place.work.resolve()
         job = Job(
             work,
             model_digest(work),
@@ -454,8 +427,6 @@ class Results:
             tally=tally.empty(),
         )
         shards = [replace(shard, target=work / SHARDS / shard.name) for shard in large.shards]
-        if (work / PLACER).exists():
-            shards = [replace(shard, places=place_of(work, shard.target)) for shard in shards]
         label_shards(
             job,
             shards,
@@ -463,7 +434,7 @@ class Results:
             labeller,
             progress,
             lambda _, found: tally.merge(found),
-            "repeat the command with `resume`",
+            "repeat the command",
         )
 
 

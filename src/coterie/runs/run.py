@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from coterie._folders import held, mend_folder, one_state
+from coterie._folders import held, mend_folder, one_state, replace_folder
 from coterie._validation import check_path, checked
 from coterie.base import TextClusterer
 from coterie.corpus import make_corpus
@@ -25,16 +25,14 @@ from coterie.overview import Overview, make_overview
 from coterie.report.html import render_first
 from coterie.report.plots import Plots
 from coterie.run_files import (
-    MANIFEST,
+    LOGS,
     RESULT,
-    RUNNING,
     as_frame,
     index_of,
     link_files,
     mark_outliers,
     read_clusters,
     read_manifest,
-    replace_run,
     run_files,
     swap_run,
     to_frame,
@@ -53,7 +51,7 @@ if TYPE_CHECKING:
     from coterie.editing import Edited
 
 SHOWN_CLUSTERS, SHOWN_POINTS = 20, 3_000  # of a run in a notebook
-OWN_ATTRIBUTES = {"folder", "remarks", "fresh", "_index", "_delete"}  # the others are read
+OWN_ATTRIBUTES = {"folder", "remarks", "_index", "_delete"}  # the others are read
 
 
 class Run(Plots):
@@ -68,8 +66,6 @@ class Run(Plots):
         The model as it was fitted, with the vectors of all texts; default: loaded when needed.
     remarks : sequence of str
         What the writing of single files noticed, in sentences.
-    fresh : bool, default=True
-        False if the folder held this run already, finished.
     temporary : TemporaryDirectory, optional
         Deleted with the object; :meth:`save` keeps the run.
     index : tuple, optional
@@ -92,13 +88,12 @@ class Run(Plots):
         *,
         model: TextClusterer | None = None,
         remarks: Sequence[str] = (),
-        fresh: bool = True,
         temporary: TemporaryDirectory[str] | None = None,
         index: tuple[Any, Collection[str]] = (None, ()),
     ) -> None:
         super().__init__(folder)
         self._index = index
-        self.remarks, self.fresh = list(remarks), fresh
+        self.remarks = list(remarks)
         self._delete = None if temporary is None else weakref.finalize(self, temporary.cleanup)
         if model is not None:
             self.model = model
@@ -361,20 +356,15 @@ class Run(Plots):
         ----------
         folder : str or Path
         overwrite : bool, default=False
-            Replace an earlier run there; files of your own stay.
+            Replace an earlier run there.
         """
         target = Path(folder)
         if target.resolve() == self.folder.resolve():
             return target
-        refuse_taken(target, resume=False, overwrite=overwrite)
+        refuse_taken(target, overwrite=overwrite)
+        names = [n for n in run_files(self.folder) if RESULT.fullmatch(n) or LOGS.fullmatch(n)]
         with held(target):
-            if (target / MANIFEST).exists():
-                replace_run(target, self.folder, read_manifest(self.folder))
-            else:
-                names = run_files(self.folder)
-                own = [n for n in names if RESULT.fullmatch(n) or RUNNING.fullmatch(n)]
-                last = [n for n in own if n not in (MANIFEST, ".lock")]
-                link_files(self.folder, target, [*last, MANIFEST])
+            replace_folder(target, lambda fresh: link_files(self.folder, fresh, names))
         self.folder = target
         if self._delete is not None:
             self._delete()

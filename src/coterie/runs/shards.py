@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import glob
 import json
-import os
 import re
-import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
@@ -43,12 +41,10 @@ from coterie.corpus.tables import count_rows
 from coterie.corpus.write import open_table
 from coterie.description.tally import Tally
 from coterie.errors import CoterieError, DataError, UsageError
-from coterie.report.layout import Placer
 from coterie.run_files import model_folder, own_columns
 from coterie.runs.engine import Engine, failures
 from coterie.runs.label import Labeller, Repeats, made_from, model_digest, outlier_sentence
 from coterie.runs.outputs import check_shards_folder
-from coterie.runs.places import RowPlaces, read_placer
 
 KEY = "coterie.part"  # in the footer of a labelled shard
 VECTORS = pa.list_(pa.float32())
@@ -69,7 +65,6 @@ class Shard:
     columns: tuple[str, ...] = ()
     digest: str = ""  # of its size and footer, which tell changes without reading the texts
     first: int = 0  # rows of the shards before it
-    places: Path | None = None  # where the places of its rows on the map go, if it has one
 
 
 @dataclass(frozen=True)
@@ -128,7 +123,6 @@ class ShardWorker:
                 "the same folders under the same path."
             )
         self.labeller = labeller
-        self._placer: Placer | None = None
 
     def __call__(self, shard: Shard) -> dict[str, Any]:
         """Label all rows of a shard in their order and put the file in its place.
@@ -154,15 +148,13 @@ class ShardWorker:
             raise DataError(
                 f"{shard.source} is not the file it was when the run began; start anew."
             )
-        # Two workers may have the same shard, if one that seemed lost is not; each has its own.
-        own = f"{os.getpid()}-{secrets.token_hex(4)}"
         marked, placed = labeller.marked, labeller.placed
         kept = KeptVectors()
         if job.keep_vectors:
             labeller.observers.append(kept)
         try:
             # Nothing is labelled twice, and a look through kept vectors costs more with every one.
-            with open_table(shard.target) as table, no_cache(), self._places(shard, own):
+            with open_table(shard.target) as table, no_cache():
                 assess = Repeats(labeller.assess)
                 for rows, texts in self._read(shard):
                     columns = labeller(texts, assess)
@@ -182,15 +174,6 @@ class ShardWorker:
         finally:
             labeller.observers.clear()
         return facts
-
-    def _places(self, shard: Shard, own: str) -> Any:
-        """Write the places of the rows on the map, if there is one."""
-        if shard.places is None:
-            return nullcontext()
-        self._placer = self._placer or read_placer(self.job.folder)
-        places = RowPlaces(self._placer, shard.places, own=own)
-        self.labeller.observers.append(places)
-        return places
 
     def _read(self, shard: Shard) -> Iterator[tuple[pa.Table, list[str]]]:
         job = self.job
