@@ -25,10 +25,10 @@ from endpoint_server import EndpointServer, send
 SETTINGS = ["steps=6", "batch_size=8", "checkpoint_every=0", "lr=1e-3", "head_lr=1e-2"]
 DEC = ["ae_steps=6", "steps=6", "ae_layers=[8,4]", "refresh_every=3", "checkpoint_every=0"]
 OPTIONS = {
-    "sccl": ["-m", "sccl", "--levels", "2,3", "--set", "write=jsonl", *SETTINGS],
+    "sccl": ["-m", "sccl", "--levels", "2,3", "write=jsonl", *SETTINGS],
     "dec": ["-m", "dec", "--max-outliers", "10%", *DEC],
-    "kmeans": ["-m", "kmeans", "--set", "write=xlsx"],
-    "sample": ["-m", "kmeans", "--set", "fit_sample=12", "--set", "write=parquet"],
+    "kmeans": ["-m", "kmeans", "write=xlsx"],
+    "sample": ["-m", "kmeans", "fit_sample=12", "write=parquet"],
 }
 EDITS = [{"merge": [0, 1], "name": "Both"}, {"rename": {"2": "Two"}}]
 EDIT = ["edit", "run", "e.json"]
