@@ -105,54 +105,6 @@ def test_a_click_selects_the_cluster(opened: Callable[..., Any]) -> None:
     check_quiet(page)
 
 
-def test_choosing_a_cluster_opens_its_theme(
-    opened: Callable[..., Any],
-) -> None:
-    plain = data()
-    themes = [Cluster(0, "Letters", 2, 0.4, [], []), Cluster(1, "Accounts", 3, 0.6, [], [])]
-    own = [replace(c, parent=1 - c.id, parent_name=themes[1 - c.id].name) for c in plain.clusters]
-    page = opened(replace(plain, clusters=own, levels=[themes], themes=True))
-    unfolded = "[...document.querySelectorAll('.themes details[open] .theme')]"
-    assert page.evaluate(f"{unfolded}.map(x => x.textContent)") == []
-    legend = "[...document.querySelectorAll('#legend span')].map(x => x.textContent)"
-    assert page.evaluate(legend) == ["Money", "Post"]  # each theme holds one cluster only
-    page.mouse.click(*corner(page, X[1], Y[1]))
-    assert page.evaluate("document.querySelector('tr.chosen a').textContent") == "Post"
-    assert page.evaluate(f"{unfolded}.map(x => x.textContent)") == ["Letters"]
-    check_quiet(page)
-
-
-def nested() -> ReportData:
-    """Two levels above three clusters: Money in Accounts, Post and Parcels in Letters."""
-    plain = data()
-    names = ["Money", "Post", "Parcels"]
-    own = [Cluster(i, name, 2 - i // 2, 0.4, [], ["x"], parent=min(i, 1))
-           for i, name in enumerate(names)]  # fmt: skip
-    level = [Cluster(0, "Accounts", 2, 0.4, [], []), Cluster(1, "Letters", 3, 0.6, [], [])]
-    points = replace(plain.points, clusters=[0, 1, 0, 1, 2])
-    return replace(plain, clusters=own, levels=[level], points=points)
-
-
-def test_the_levels_are_a_tree_beside_the_map(opened: Callable[..., Any]) -> None:
-    page = opened(nested())
-    assert page.text("#legend-title") == "Clusters by theme"
-    shown = (
-        "[...document.querySelectorAll('#legend li > button, #legend summary button')]"
-        ".filter(b => b.group !== undefined && b.checkVisibility())"
-        ".map(b => b.querySelector('span').textContent)"
-    )
-    # A theme of one cluster is that cluster.
-    assert page.evaluate(shown) == ["Letters", "Money"]
-    page.evaluate("document.querySelector('#legend summary button').click()")
-    assert sorted(found(page)) == ["dead centre", "north east parcel", "south east"]
-    assert page.text("#focus-title") == "3 texts in the theme “Letters”, the surest first"
-    assert page.evaluate("document.querySelectorAll('#legend [aria-pressed=true]').length") == 1
-    page.mouse.click(*corner(page, X[4], Y[4]))  # the tree opens where the chosen cluster is
-    assert found(page) == ["dead centre"]
-    assert page.evaluate(shown) == ["Letters", "Post", "Parcels", "Money"]
-    check_quiet(page)
-
-
 def test_search_finds(opened: Callable[..., Any]) -> None:
     page = opened(data())
     page.evaluate("document.getElementById('search').focus()")
@@ -202,22 +154,6 @@ def test_the_keyboard_reaches_everything(opened: Callable[..., Any]) -> None:
     assert walked == ["Money", "Post"]
     page.keyboard.press("Enter")
     assert found(page) == ["north east parcel", "south east"]
-    check_quiet(page)
-
-
-def test_the_wheel_zooms_only_a_map_in_use(opened: Callable[..., Any]) -> None:
-    page = opened(data())
-    middle = corner(page, 5_000, 5_000)
-    before = page.evaluate("scrollY")
-    page.evaluate("document.getElementById('canvas').focus()")
-    page.mouse.move(*middle)
-    page.mouse.wheel(0, -800)
-    page.until(lambda: page.evaluate(STATE)["zoom"] > 1)
-    assert page.evaluate("scrollY") == before
-    page.mouse.move(*corner(page, 0, 0))
-    assert page.evaluate(
-        "document.getElementById('tip').hidden"
-    )  # the corner has moved out of sight
     check_quiet(page)
 
 
@@ -297,20 +233,6 @@ def test_the_page_without_texts(opened: Callable[..., Any]) -> None:
     check_quiet(page)
 
 
-@pytest.mark.parametrize(
-    "look", [{"color_scheme": "dark"}, {"width": 400, "height": 850, "is_mobile": True}]
-)
-def test_it_fits_the_window_and_has_contrast(
-    opened: Callable[..., Any], look: dict[str, Any]
-) -> None:
-    page = opened(data(names=["A name that is rather long, " * 3, "n" * 200]), **look)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    colors = page.evaluate("(s => [s.color, s.backgroundColor])(getComputedStyle(document.body))")
-    ink, paper = (sum(int(part) for part in c.strip("rgb()").split(",")) for c in colors)
-    assert ink - paper > 500 if "color_scheme" in look else paper - ink > 500
-    check_quiet(page)
-
-
 def many(n: int, total: int) -> ReportData:
     """Marks spread evenly, one cluster in the west and one in the east."""
     x = [(i * 7919) % 10_001 for i in range(n)]
@@ -383,18 +305,6 @@ def saved(page: Any, button: str) -> tuple[str, str]:
     return page.evaluate("window.asked"), page.evaluate("window.saved")
 
 
-def test_the_map_is_saved_as_png(opened: Callable[..., Any]) -> None:
-    page = opened(data())
-    name, content = saved(page, "png")
-    raw = content.encode("latin-1")
-    box = page.box("#canvas")
-    assert name == "map.png" and raw.startswith(b"\x89PNG")
-    width, height = (int.from_bytes(raw[at : at + 4], "big") for at in (16, 20))
-    assert width == pytest.approx(2 * box["width"], abs=8)
-    assert height == pytest.approx(2 * box["height"], abs=8)
-    check_quiet(page)
-
-
 def test_the_map_is_saved_as_svg(opened: Callable[..., Any]) -> None:
     from xml.etree import ElementTree
 
@@ -407,23 +317,6 @@ def test_the_map_is_saved_as_svg(opened: Callable[..., Any]) -> None:
     texts = [text.text for text in root.iter(f"{space}text")]
     assert "Post" in texts and any(text.startswith("</text><script>") for text in texts)
     assert not list(root.iter(f"{space}script"))
-    check_quiet(page)
-
-
-def test_paper_is_white_and_without_buttons(opened: Callable[..., Any]) -> None:
-    page = opened(data(), color_scheme="dark")
-    page.emulate_media(media="print", color_scheme="dark")
-    page.drawn()
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    for part in (".tools", "nav", "#keys"):
-        assert page.evaluate(f"document.querySelector('{part}').offsetHeight") == 0
-    # The map is painted anew: the mark in the corner has the colour of the light page.
-    pixel = page.evaluate(
-        f"[...document.getElementById('canvas').getContext('2d').getImageData({PAD}, {PAD}, 1, 1)"
-        ".data.slice(0, 3)]"
-    )
-    assert pixel == pytest.approx([0x00, 0x72, 0xB2], abs=2)
-    assert page.pdf()
     check_quiet(page)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +90,3 @@ def test_a_page_without_texts_compares_counts(report: ReportData, opened) -> Non
     page = opened(without_texts(report))
     assert {*tables(page)} == {"channel", "Over time"}
     assert page.troubles == [] and not page.query_selector("#compare li")
-
-
-def test_clusters_without_columns_have_nothing_but_words(report: ReportData, opened) -> None:
-    bare = [replace(c, by={}, over_time=[]) for c in report.clusters]
-    page = opened(replace(report, clusters=bare))
-    assert {*tables(page)} == {"Words more in 0", "Words more in 1"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -124,14 +123,6 @@ def test_each_cluster_has_one_look_which_is_a_shade_of_its_theme(seed: int) -> N
         assert number not in found or found[number] in [found[part] for part in parts]
 
 
-def test_looks_repeat_evenly_where_there_are_too_few() -> None:
-    tree = replace(random_tree(300, 30, 0), levels={"broad": 7, "medium": 30, "fine": 300})
-    found = looks(tree)
-    for theme in tree.shown("broad"):
-        inside = Counter(found[leaf] for leaf in tree.below(theme))
-        assert max(inside.values()) <= -(-inside.total() // (SHADES * len(SHAPES))) + 1
-
-
 LEGEND = """[...document.querySelectorAll('#legend button')].map(b => [
     b.querySelector('span').textContent, Number(b.querySelector('small').textContent),
     getComputedStyle(b.querySelector('svg')).color, b.querySelector('path').getAttribute('d')])"""
@@ -192,30 +183,6 @@ def test_the_page_follows_the_slider(opened: Callable[..., Any]) -> None:
     assert page.evaluate("typeof window.hacked") == "undefined" and page.troubles == []
 
 
-def test_selection_search_and_tips_are_of_the_cut(opened: Callable[..., Any]) -> None:
-    data = report()
-    assert data.tree is not None
-    page, inside = opened(data), data.tree.inside()
-    split = next(number for number in data.tree.shown(4) if number in inside)
-    page.evaluate(f"document.querySelectorAll('#legend button')[{split}].click()")
-    whole = page.text("#focus-title")
-    assert whole.startswith(f"{data.tree.nodes[split].size} texts in")
-    slide(page, 3)  # it may be merged, or stay
-    slide(page, 8)
-    assert page.evaluate("document.getElementById('focus').hidden")  # it is split
-    page.evaluate("document.getElementById('search').focus()")
-    leaf = data.tree.below(split)[0]
-    page.keyboard.insert_text(f"text of {leaf}")
-    page.until(lambda: page.locator("#found li").count())
-    for n in (8, 4, 2):
-        slide(page, n)
-        name = data.tree.nodes[data.tree.cut(n)[leaf]].name
-        shown = page.evaluate(
-            "[...document.querySelectorAll('#found small')].map(x => x.textContent)"
-        )
-        assert shown and all(name in line for line in shown)
-
-
 def test_keys_buttons_and_the_address(opened: Callable[..., Any]) -> None:
     page = opened(report())
     pressed = "[...document.querySelectorAll('.cut [aria-pressed=true]')].map(b => b.textContent)"
@@ -244,13 +211,6 @@ def test_keys_buttons_and_the_address(opened: Callable[..., Any]) -> None:
     link = opened(report(), f"#cluster-{coarse}")  # opens a cut that shows the cluster
     assert link.evaluate(f"document.getElementById('cluster-{coarse}') !== null")
     assert link.input_value("#cut") != "4"
-
-
-@pytest.mark.parametrize("look", [{"color_scheme": "dark"}, {"width": 360, "is_mobile": True}])
-def test_the_control_fits(opened: Callable[..., Any], look: dict[str, Any]) -> None:
-    page = opened(report(), "#cut=8", **look)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert page.is_visible("#cut") and page.is_visible("#cut-back")
 
 
 def test_a_page_at_work_is_edited_in_its_own_cut_only(

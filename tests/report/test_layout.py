@@ -133,9 +133,3 @@ def test_a_sample_forgets_no_cluster() -> None:
     assert 0.75 < (counts[0] - 20) / (600 - 47) < 0.9
     assert np.array_equal(rows, sample_rows(labels, seed=0, limit=600))
     assert not np.array_equal(rows, sample_rows(labels, seed=1, limit=600))
-
-
-def test_more_clusters_than_room() -> None:
-    labels = np.arange(1000) % 100
-    rows = sample_rows(labels, seed=0, limit=150)
-    assert len(rows) == 150 and len(np.unique(labels[rows])) == 100

@@ -95,8 +95,7 @@ def names(page: Any) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["tree", "levels", "flat"])
-@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize(("kind", "width"), [("tree", 1400), ("levels", 390), ("flat", 1400)])
 def test_names_do_not_overlap_and_follow_the_zoom(
     opened: Callable[..., Any], kind: str, width: int
 ) -> None:
@@ -135,22 +134,6 @@ def test_finer_names_where_there_is_room_and_a_click_selects(opened: Callable[..
     page.mouse.click(box["x"] + finer[0]["x"], box["y"] + finer[0]["y"])  # of no cluster shown
     assert f"number {finer[0]['id']}," in page.text("#focus-title")
     assert not page.is_visible("#focus-link") and page.troubles == []
-
-
-def test_density_is_not_cut_off_at_the_edge(opened: Callable[..., Any]) -> None:
-    """Heaps lie at all four edges: their areas are there, and the edges of the map are empty."""
-    page = opened(report())
-    assert page.is_checked("#shade") and page.evaluate(STATE)["bands"] == 5
-    edges = """(([w, h, c]) => [[0, 0, w, 1], [0, h - 1, w, 1], [0, 0, 1, h], [w - 1, 0, 1, h]].map(
-        box => Math.max(...c.getImageData(...box).data)))(
-        (c => [c.width, c.height, c.getContext('2d')])(document.getElementById('canvas')))"""
-    assert page.evaluate(edges) == [0, 0, 0, 0]
-    beside = """(c => [...c.getContext('2d').getImageData(26, 0, 1, c.height).data]
-        .filter((value, i) => i % 4 === 3 && value).length)(document.getElementById('canvas'))"""
-    shaded = page.evaluate(beside)  # ten pixels left of the leftmost text, where names may be
-    page.uncheck("#shade")
-    page.drawn()
-    assert page.evaluate(beside) < shaded - 15
 
 
 BARS = """[...document.querySelectorAll('.chart')].map(chart => Object.fromEntries(
@@ -251,29 +234,3 @@ def test_filters_and_the_slider_are_in_the_address(opened: Callable[..., Any]) -
     page.until(lambda: page.evaluate(ROWS) == before)
     page.until(lambda: page.url.endswith("#"))
     assert page.troubles == again.troubles == []
-
-
-def test_filters_by_keys_and_of_a_sample(opened: Callable[..., Any]) -> None:
-    """The first and the last period are chosen one after the other; counts say what they are of."""
-    data = report(tree=False, total=50_000)
-    assert data.points is not None and data.points.dates is not None
-    weeks, month = data.points.dates[1].names, data.points.dates[1].of_row
-    page = opened(data, width=390, height=800)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    bars = page.locator(".bars button")
-    bars.first.focus()
-    page.keyboard.press("Enter")
-    for _ in weeks:  # one more than there is to go
-        page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    n = len(data.points.rows)
-    assert page.evaluate(LINE) == (
-        f"{n:,} of the {n:,} texts on the map: sent = {weeks[0]} to {weeks[-1]}"
-    )
-    bars.nth(0).press("Enter")  # begins anew
-    assert page.evaluate(LINE).startswith(f"{int((month == 0).sum())} of the")
-    bars.nth(0).press("Enter")  # the same again: no filter
-    assert not page.is_visible("#map .filtered") and page.is_hidden("#focus")
-    page.goto(page.url.split("#")[0] + "#filter.channel=app&filter.none=1&filter.sent=soon")
-    page.until(lambda: page.is_visible("#map .filtered"))
-    assert page.evaluate(LINE).endswith("channel = app")

@@ -5,7 +5,7 @@ import pytest
 
 from coterie._random import numpy_generator
 from coterie.report import layout as module
-from coterie.report.layout import PUSHES, A, B, _pull, _push, place, tie
+from coterie.report.layout import PUSHES, A, B, _pull, _push, place
 
 
 def graph(n: int = 30, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -15,28 +15,6 @@ def graph(n: int = 30, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
     np.fill_diagonal(distances, np.inf)
     near = np.argsort(distances, axis=1)[:, :k]
     return np.take_along_axis(distances, near, axis=1), near
-
-
-def test_strengths_are_those_of_a_loop() -> None:
-    distances, near = graph()
-    seen = {}
-    for i in range(30):
-        beyond = distances[i] - distances[i, 0]
-        low, high = 1e-6, 1e3
-        for _ in range(60):
-            middle = (low * high) ** 0.5
-            if np.exp(-beyond / middle).sum() > np.log2(5):
-                high = middle
-            else:
-                low = middle
-        assert np.exp(-beyond / low).sum() == pytest.approx(np.log2(5), rel=1e-4)
-        seen |= {(i, int(j)): np.exp(-b / low) for j, b in zip(near[i], beyond, strict=True)}
-    one, other, strength = tie(distances, near)
-    pairs = {(min(pair), max(pair)) for pair in seen}
-    assert {*zip(one.tolist(), other.tolist(), strict=True)} == pairs and len(one) == len(pairs)
-    for i, j, found in zip(one, other, strength, strict=True):
-        a, b = seen.get((i, j), 0.0), seen.get((j, i), 0.0)
-        assert found == pytest.approx(a + b - a * b, rel=1e-4)
 
 
 def curve(gap: np.ndarray) -> float:
