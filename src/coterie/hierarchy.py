@@ -37,7 +37,7 @@ from coterie.metrics import cluster_means
 if TYPE_CHECKING:
     from coterie.description.describe import DescribeOptions
 
-LEVEL_COLUMN = re.compile(r"(level_\d+|theme|broad|medium|fine)(_name)?")  # of the table
+LEVEL_COLUMN = re.compile(r"(level_\d+|broad|medium|fine)(_name)?")  # of the table
 
 
 @dataclass(frozen=True)
@@ -209,33 +209,27 @@ class Hierarchy:
         Described clusters of the coarser levels, coarse to fine, each with its parent.
     above : list of dict of int to int
         For each of them, where the clusters of the clustering belong.
-    themes : bool
-        Whether the one level are broad themes; there may be none.
     called : tuple of str
         Names of the levels of a merge tree.
     """
 
     levels: list[list[Cluster]]
     above: list[dict[int, int]]
-    themes: bool = False
     called: tuple[str, ...] = ()
 
     def column_names(self) -> list[str]:
         """Columns with the numbers of the levels, coarse to fine; names end with ``_name``.
 
-        That of the clustering itself is the last one, except beside themes.
+        That of the clustering itself is the last one.
         """
         if self.called:
             return list(self.called)
-        if self.themes:
-            return ["theme"] * len(self.levels)
         return [f"level_{number}" for number in range(1, len(self.levels) + 2)]
 
     def columns(self, labels: Sequence[int] | Ints, names: Sequence[str]) -> dict[str, list[Any]]:
         """Columns ``level_1``, ``level_1_name`` and so on, from cluster and name of each row.
 
-        A row without a cluster has none on any level, and keeps its name there. Broad themes are
-        the columns ``theme`` and ``theme_name``.
+        A row without a cluster has none on any level, and keeps its name there.
         """
         out: dict[str, list[Any]] = {}
         columns = self.column_names()
@@ -245,9 +239,8 @@ class Hierarchy:
             pairs = zip(places, names, strict=True)
             out[column] = places
             out[f"{column}_name"] = [called.get(place, name) for place, name in pairs]
-        if not self.themes:
-            out[columns[-1]] = [int(label) for label in labels]
-            out[f"{columns[-1]}_name"] = list(names)
+        out[columns[-1]] = [int(label) for label in labels]
+        out[f"{columns[-1]}_name"] = list(names)
         return out
 
     def extended(

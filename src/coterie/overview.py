@@ -136,8 +136,7 @@ def make_overview(
     inside = _inside(clusters, hierarchy, level)
     noun = "cluster"
     if hierarchy is not None and level >= 0:
-        broad = hierarchy.themes or hierarchy.called[level : level + 1] == ("broad",)
-        noun = "broad theme" if broad else "theme"
+        noun = "broad theme" if hierarchy.called[level : level + 1] == ("broad",) else "theme"
     changes, basis = _changes(facts, clusters)
     largest = sorted(themes, key=lambda c: (-c.size, c.id))[:THEMES]
     total = counted(len(themes), noun)

@@ -57,7 +57,7 @@ def summarise(
         The coarser levels, or broad themes.
     """
     glance = make_overview(facts, clusters, hierarchy).sentences()
-    return [*about_size(facts, clusters), *glance, *about_making(facts, clusters, hierarchy)]
+    return [*about_size(facts, clusters), *glance, *about_making(facts, clusters)]
 
 
 def about_size(facts: Mapping[str, Any], clusters: Sequence[Cluster]) -> list[str]:
@@ -70,9 +70,7 @@ def about_size(facts: Mapping[str, Any], clusters: Sequence[Cluster]) -> list[st
     ]
 
 
-def about_making(
-    facts: Mapping[str, Any], clusters: Sequence[Cluster], hierarchy: Hierarchy | None
-) -> list[str]:
+def about_making(facts: Mapping[str, Any], clusters: Sequence[Cluster]) -> list[str]:
     """How the clusters were made, and what was done to them since."""
     out = [*facts.get("remarks", ()), about_guard(facts.get("guard"))]
     out.append(f"Mean confidence is {facts['figures']['confidence']:.2f}.")
@@ -80,10 +78,6 @@ def about_making(
         numbers = " and ".join(f"{n} {name}" for name, n in beside.items())
         columns = " and ".join(f"{name}_name" for name in beside)
         out.append(f"The same texts also make {numbers} clusters; see {columns} in the table.")
-    elif hierarchy is not None and hierarchy.themes and hierarchy.levels:
-        k, n = len(hierarchy.above[0]), len(hierarchy.levels[0])
-        column = hierarchy.column_names()[0]
-        out.append(f"The {k} clusters form {n} broad themes (column {column}_name).")
     if facts.get("outliers", {}).get("marked") == 0:  # others are what needs attention
         out.append("No text is so far from its neighbours that it is an outlier.")
     if "fit_sample" in facts and "different_texts" in facts["data"]:

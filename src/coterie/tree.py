@@ -191,7 +191,7 @@ class Tree:
                 replace(c, parent=parents[c.id], parent_name=self.nodes[parents[c.id]].name)
                 for c in levels[i]
             ]
-        return Hierarchy(levels, above, themes=coarser == ["broad"], called=tuple(coarser))
+        return Hierarchy(levels, above, tuple(coarser))
 
     def named_levels(self) -> dict[str, list[Cluster]]:
         """The clusters of every named level, coarse to fine, each with its parent."""

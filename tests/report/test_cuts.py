@@ -88,7 +88,7 @@ def test_the_page_of_a_run_has_its_tree(topics, tmp_path: Path) -> None:
         coterie.cut(folder, at)
         data = read_run(folder, RunFiles(folder).manifest, RunFiles(folder).clusters)
         assert data.cuts is not None and data.points is not None and data.points.leaves is not None
-        assert not data.levels and not data.themes
+        assert not data.levels
         cut = {**data.cuts.cut(), -1: -1}
         assert [cut[leaf] for leaf in data.points.leaves] == list(data.points.clusters)
         sizes = [cluster.size for cluster in data.clusters]

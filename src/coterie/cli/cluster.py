@@ -139,7 +139,7 @@ def show_run(run: Run, *, as_json: bool) -> None:
         show_json([c.to_dict() for c in clusters])
         return
     _show_overview(run.overview)
-    themes = run.hierarchy is not None and run.hierarchy.themes
+    themes = run.hierarchy is not None and run.hierarchy.called == ("broad",)
     shown = _by_theme(clusters, levels[0]) if themes and levels else [(c, "") for c in clusters]
     spoken = any(cluster.languages for cluster, _ in shown)
     rows = []
@@ -161,7 +161,7 @@ def show_run(run: Run, *, as_json: bool) -> None:
             show_lines([f"{cluster.id:>3}  {cluster.name}: {topics}"])
     if levels and not themes:
         typer.echo("\nlevels (texts)\n" + "\n".join(tree_lines(levels, clusters)))
-    made = about_making(run.manifest, clusters, run.hierarchy)
+    made = about_making(run.manifest, clusters)
     show_lines(["", *about_size(run.manifest, clusters), *made, *run.remarks])
     path = run.folder
     typer.echo(f"\npage   {path / 'report.html'}\ntable  {table_of(path)}")

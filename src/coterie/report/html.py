@@ -123,7 +123,6 @@ class ReportData:
     made: list[str] = field(default_factory=list)  # how it was made, in sentences
     points: Points | None = None  # on the map; without them the page has no script at all
     levels: Sequence[Sequence[Cluster]] = ()  # above the clusters, coarse to fine
-    themes: bool = False  # whether the one level are broad themes: the page begins with them
     outliers: Outliers | None = None  # None where no text may be one
     new: Collection[int] = ()  # clusters that the last update has added
     stability: Mapping[str, Any] | None = None  # what coterie stability found
@@ -142,7 +141,7 @@ def without_texts(data: ReportData) -> ReportData:
     """The same page with words and counts only: no text, no example, no value of a single row."""
 
     def bare(cluster: Cluster) -> Cluster:
-        return replace(cluster, examples=[], diverse=[], borderline=[], quotes=[])
+        return replace(cluster, examples=[], diverse=[], borderline=[])
 
     tree = data.tree and replace(data.tree, nodes={i: bare(c) for i, c in data.tree.nodes.items()})
     points = data.points and replace(data.points, texts=None, columns={}, dates=None)
@@ -191,12 +190,7 @@ def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
         shown=len(data.clusters) if data.cuts else 0,
         data=data,
         largest=max((cluster.size for cluster in data.clusters), default=1),
-        tree=[] if data.themes or not data.levels else branches,
-        themes=[
-            (theme, sorted((c for c in data.clusters if c.parent == theme.id), key=by_size))
-            for level in (data.levels if data.themes else ())
-            for theme in level
-        ],
+        tree=branches if data.levels else [],
         looks=look,
         others=others(data.cuts, {c.id for c in data.clusters}) if data.cuts else [],
         unfold=len([*data.levels, data.clusters][1]) <= UNFOLDED if data.levels else False,
@@ -211,8 +205,6 @@ def render_first(overview: Overview) -> str:
 
 def _places(data: ReportData) -> Callable[[int], str]:
     """Where the page tells more about one of the themes at its beginning."""
-    if data.themes:
-        return "#theme-{}".format
     if data.levels and data.overview is not None and data.overview.level >= 0:
         return lambda theme: "#hierarchy"
     if data.tree is not None and data.cuts is None:

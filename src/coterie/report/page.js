@@ -276,8 +276,7 @@
     }
     if (on || sorted) document.querySelectorAll(".overview tbody").forEach((body) => {
       const number = (row) => size(Number(row.dataset.cluster)), place = (row) => data.ids.indexOf(Number(row.dataset.cluster));
-      const bySize = on || body.closest(".themes");
-      arrange(body, [...body.rows].sort((a, b) => (bySize ? number(b) - number(a) : 0) || place(a) - place(b)));
+      arrange(body, [...body.rows].sort((a, b) => (on ? number(b) - number(a) : 0) || place(a) - place(b)));
     });
     sorted = on;
     const line = on ? sum.toLocaleString("en") + " of " + (sampled ? "the " + texts(n) + " on the map" : texts(n)) + ": " + filters.said() : "";
@@ -409,10 +408,7 @@
     if (article) {
       article.classList.add("chosen");
       article.querySelector("details").open = true;
-      const row = document.querySelector(`.overview tr[data-cluster="${cluster}"]`);
-      row.classList.add("chosen");
-      const theme = row.closest("details");
-      if (theme) theme.open = true;
+      document.querySelector(`.overview tr[data-cluster="${cluster}"]`).classList.add("chosen");
     }
     get("focus-link").hidden = article === null;
     if (article) get("focus-link").href = "#" + article.id;
