@@ -95,7 +95,7 @@ def fitting(finished: Path, tmp_path: Path, address: str, monkeypatch) -> dict[s
         "clusters": coterie.open_run(run).clusters,
         "endpoint": address, "url": address, "model": model, "folder": run, "run": run,
         "target": run, "edits": [{"lock": [0]}], "name": "kmeans", "source": "t.csv",
-        "a": run, "b": run, "other": run, "chunks": [], "n": 5, "to": "tsv", "seeds": 1,
+        "a": run, "b": run, "other": run, "chunks": [], "n": 5, "to": "jsonl", "seeds": 1,
         "cluster.method": "kmeans", "cluster.n_clusters": 3,
         "cluster.encoder": "tfidf", "save.folder": tmp_path / "new",
         "export_run.out": tmp_path / "new", "export.out": tmp_path / "new",

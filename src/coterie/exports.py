@@ -12,26 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from coterie._files import atomic_path
 from coterie._folders import held, one_state
-from coterie._validation import check_choice, check_integer, check_path, checked
+from coterie._validation import check_choice, check_path, checked
 from coterie.corpus import write_rows
-from coterie.corpus.corpus import combine, value_to_text
-from coterie.corpus.write import FORMATS, Sheet, spreadsheet_text, table_rows, write_workbook
+from coterie.corpus.corpus import value_to_text
+from coterie.corpus.write import Sheet, spreadsheet_text, table_rows, write_workbook
 from coterie.description import Cluster
 from coterie.errors import UsageError
 from coterie.hierarchy import Hierarchy
+from coterie.options import TABLES
 from coterie.report import read_run, without_texts, write_report
 from coterie.run_files import RunFiles, swap_run
 from coterie.tree import Tree
 
 WORDS = 10  # of a cluster that its row names
-MOST_SHARES = 20  # clusters of a row
-LEAST_SHARE = 0.01  # of a cluster that a row names
-CHUNK = 4_096  # rows whose probabilities are in memory at once
 KINDS = {"examples": "typical", "diverse": "whole range", "borderline": "close call"}
 
 
@@ -49,7 +46,6 @@ def export_run(
     to: str | Sequence[str] = "xlsx",
     *,
     texts: bool = True,
-    shares: int | None = None,
     out: str | Path | None = None,
 ) -> Exported:
     """Write the tables of a finished run in other forms.
@@ -59,14 +55,11 @@ def export_run(
     folder : str or Path
         Of a finished run.
     to : str or sequence of str, default="xlsx"
-        Any of "xlsx" (assignments and clusters as two workbooks), "parquet", "jsonl", "tsv", and
+        Any of "xlsx" (assignments and clusters as two workbooks), "parquet", "jsonl", and
         "csv" (for spreadsheets: texts that look like formulas get an apostrophe).
     texts : bool, default=True
         False leaves out texts, examples and all columns of the input but the one named as
         ``--id-column``; rows are numbered instead.
-    shares : int, optional
-        Add the shares of so many clusters to each row, as :func:`with_shares` does. Edits do not
-        keep such files up to date, so ``out`` has to be another folder than the run's.
     out : str or Path, optional
         Folder to write to; default: that of the run.
 
@@ -79,18 +72,15 @@ def export_run(
     if not wanted:
         raise UsageError("to: name at least one format, such as xlsx.")
     for name in wanted:
-        check_choice("to", name, FORMATS)
+        check_choice("to", name, TABLES)
     RunFiles(run).check()
-    if shares is not None and (out is None or Path(out).resolve() == run.resolve()):
-        raise UsageError(f"`shares={shares}` needs another folder than the run's: `out`.")
     if out is None or Path(out).resolve() == run.resolve():
         found: list[Exported] = []
         with held(run):
             swap_run(run, lambda fresh: found.append(write_exports(fresh, wanted, texts=texts)))
         return Exported([run / path.name for path in found[0].files], found[0].notes)
     refuse_other_run(Path(out))
-    kinds: dict[str, Any] = {"texts": texts, "shares": shares, "out": Path(out)}
-    return one_state([run], lambda: write_exports(run, wanted, **kinds))
+    return one_state([run], lambda: write_exports(run, wanted, texts=texts, out=Path(out)))
 
 
 def write_exports(
@@ -98,14 +88,11 @@ def write_exports(
     wanted: Sequence[str],
     *,
     texts: bool = True,
-    shares: int | None = None,
     out: Path | None = None,
 ) -> Exported:
     """Write the files of :func:`export_run` into a folder that nobody else reads or writes now."""
     target, found = out or run, RunFiles(run)
-    table = found.table if texts else _without_texts(found)
-    if shares is not None:
-        table = with_shares(table, found, shares)
+    table = found.cells if texts else _without_texts(found)
     files: list[Path] = []
     notes: list[str] = []
     for form in dict.fromkeys(wanted):
@@ -119,57 +106,6 @@ def write_exports(
             parts = found.clusters, found.hierarchy, found.tree
             notes += write_clusters(files[-1], *parts, texts=texts)
     return Exported(files, notes)
-
-
-def with_shares(table: pa.Table, run: RunFiles, n: int, model: Any = None) -> pa.Table:
-    """A table with the shares of the clusters that each row is in, most probable first.
-
-    New columns are ``share`` of the row's own cluster, which is its confidence, then ``cluster_2``,
-    ``name_2``, ``share_2`` and so on. Shares are the model's probabilities, with all edits, and sum
-    to 1 over all clusters. Those below 0.01 are left out; outliers and empty rows have none.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        With the rows of the run.
-    run : RunFiles
-    n : int
-        Clusters of a row, 2 to 20.
-    model : TextClusterer, optional
-        Default: loaded.
-    """
-    from coterie.methods import load
-
-    if check_integer("shares", n, 2) > MOST_SHARES:
-        raise UsageError(f"`shares={n}`: a row has at most {MOST_SHARES}.")
-    model = model or load(run.folder / "model")
-    names, labels = {c.id: c.name for c in run.clusters}, run.labels
-    clusters = np.full((len(labels), n), -1)
-    shares = np.zeros((len(labels), n))
-    for start in range(0, len(labels), CHUNK):
-        own = labels[start : start + CHUNK]
-        rows = np.flatnonzero(own >= 0)
-        if not len(rows):
-            continue
-        p = np.asarray(model.predict_proba([run.texts[start + i] for i in rows.tolist()]))
-        first = np.arange(len(rows)), own[rows]
-        p[first] = np.maximum(p[first], p.max(axis=1)) + 1  # first, whatever the rounding
-        order = np.argsort(-p, axis=1, kind="stable")[:, :n]
-        p[first] -= 1
-        found = np.round(np.take_along_axis(p, order, axis=1), 4)
-        room = np.maximum(1 - np.cumsum(found, axis=1) + found, 0)  # left by those before
-        width = order.shape[1]
-        clusters[start + rows, :width] = order
-        shares[start + rows, :width] = np.minimum(found, room)
-    columns: dict[str, pa.Array] = {}
-    for place in range(n):
-        end, there = "" if place == 0 else f"_{place + 1}", shares[:, place] >= LEAST_SHARE
-        if place:
-            columns[f"cluster{end}"] = pa.array(clusters[:, place], mask=~there)
-            called = [names.get(i) for i in clusters[:, place].tolist()]
-            columns[f"name{end}"] = pa.array(called, pa.string(), mask=~there)
-        columns[f"share{end}"] = pa.array(np.round(shares[:, place], 4), mask=~there)
-    return combine(table, pa.table(columns))
 
 
 def _table_name(form: str, texts: bool) -> str:
@@ -205,7 +141,7 @@ def refresh_exports(run: Path, manifest: dict[str, Any], clusters: Sequence[Clus
     if (run / "report-no-texts.html").exists():
         write_page(run, manifest, clusters, texts=False)
     for texts in (True, False):
-        if forms := [form for form in FORMATS if (run / _table_name(form, texts)).exists()]:
+        if forms := [form for form in TABLES if (run / _table_name(form, texts)).exists()]:
             write_exports(run, forms, texts=texts)
 
 
@@ -220,7 +156,7 @@ def refuse_other_run(out: Path) -> None:
 def _without_texts(run: RunFiles) -> pa.Table:
     """The table of a run with the number of each row in place of what came with the texts."""
     kept = [run.manifest["data"].get("id_column"), *run.own.values()]
-    table = run.table.select([name for name in run.table.column_names if name in kept])
+    table = run.cells.select([name for name in run.cells.column_names if name in kept])
     return table.add_column(0, "row", pa.array(range(1, len(table) + 1)))
 
 

@@ -75,14 +75,15 @@ def read_levels(said: str) -> tuple[Any, ...]:
     return tuple(map(read_number, said.split(",")))
 
 
+TABLES = ("csv", "jsonl", "parquet", "xlsx")  # forms in which the rows of a run are written
+
+
 def read_formats(said: str, name: str = "write") -> tuple[str, ...]:
     """``"xlsx,parquet"`` as words."""
-    from coterie.corpus.write import FORMATS
-
     parts = [part.strip().lower().lstrip(".") for part in said.split(",") if part.strip()]
-    formats = tuple(dict.fromkeys(check_choice(name, part, FORMATS) for part in parts))
+    formats = tuple(dict.fromkeys(check_choice(name, part, TABLES) for part in parts))
     if not formats:
-        raise UsageError(f"`{name}`: expected some of {', '.join(FORMATS)}, such as xlsx,parquet.")
+        raise UsageError(f"`{name}`: expected some of {', '.join(TABLES)}, such as xlsx,parquet.")
     return formats
 
 
@@ -180,7 +181,7 @@ class Options(Reading):
         "--out -o FOLDER",
     )
     write: Sequence[str] = option(
-        (), "Tables beside assignments.csv: xlsx, parquet, jsonl, tsv.", read=read_formats
+        (), "Tables beside assignments.csv: xlsx, parquet, jsonl.", read=read_formats
     )
     resume: bool = option(
         False, "Continue a stopped training from its checkpoint; the result is the same.", "Output"

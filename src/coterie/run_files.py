@@ -61,9 +61,7 @@ NONE_OF_THESE = "(none of these)"  # and of an outlier
 HEADER = 1 << 20  # bytes that its header has at most
 SHARD_ROWS = 10_000  # of a Parquet file, read at a time
 SHARDS = "assignments"  # folder of the table, where the input was a large folder of Parquet files
-TABLE = (
-    r"assignments(-no-texts|-spreadsheet)?\.(csv|tsv|jsonl|parquet|xlsx)|assignments/.+\.parquet"
-)
+TABLE = r"assignments(-no-texts|-spreadsheet)?\.(csv|jsonl|parquet|xlsx)|assignments/.+\.parquet"
 RESULT = re.compile(
     rf"{TABLE}|rows\.csv|clusters(-no-texts)?\.xlsx"
     r"|(clusters|levels|map|stability)\.json"
@@ -345,11 +343,6 @@ class RunFiles:
     def cells(self) -> pa.Table:
         """The rows as the file has them: columns of the input as texts."""
         return one_state([self.folder], lambda: read_assignments(self.folder))
-
-    @property
-    def table(self) -> Any:
-        """The rows of the input with cluster, name, confidence and so on."""
-        return self.cells
 
     @cached_property
     def version(self) -> str:

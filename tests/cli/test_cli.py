@@ -127,10 +127,10 @@ def test_a_finished_run_is_not_overwritten_by_accident(tickets: Path, tmp_path: 
     run(*command)
     refused = run(*command, code=2)
     assert says(refused.output, "holds a run")
-    run("export", out, "--to", "tsv")
-    assert (out / "assignments.tsv").exists()
+    run("export", out, "--to", "jsonl")
+    assert (out / "assignments.jsonl").exists()
     run(*command, "--overwrite")
-    assert not (out / "assignments.tsv").exists()  # of the earlier run
+    assert not (out / "assignments.jsonl").exists()  # of the earlier run
 
 
 def test_the_guard_is_named_in_manifest_and_summary(tiny_encoder, tickets, tmp_path) -> None:

@@ -82,7 +82,7 @@ def test_other_files_are_not_replaced_but_own_ones_are(
     run("compare", made, made, "--out", page)
 
 
-@pytest.mark.parametrize("name", ["assignments.csv", "assignments.tsv", "model/x.csv"])
+@pytest.mark.parametrize("name", ["assignments.csv", "model/x.csv"])
 def test_a_file_of_a_run_is_no_output(finished: Path, mine: Path, name: str) -> None:
     before = content(finished)
     said = run("predict", finished, mine, "--out", finished / name, code=2)
@@ -109,7 +109,7 @@ def test_parts_and_exports_never_go_into_a_run(
     pyarrow.parquet.write_table(pa.table({"text": ["an apple"]}), tmp_path / "parts" / "a.parquet")
     said = run("predict", made, tmp_path / "parts", "--out", finished, code=2)
     assert says(said, "holds a manifest.json")
-    said = run("export", made, "--to", "tsv", "--out", finished, code=2)
+    said = run("export", made, "--to", "jsonl", "--out", finished, code=2)
     assert says(said, "holds another run")
     assert content(finished) == before
 
@@ -222,16 +222,16 @@ def test_the_manifest_lists_what_coterie_wrote(finished: Path, tmp_path: Path) -
         assert any(name.startswith("model/") for name in listed)
 
     check()
-    run("export", finished, "--to", "tsv,xlsx")
-    check("assignments.tsv", "clusters.xlsx")
+    run("export", finished, "--to", "jsonl,xlsx")
+    check("assignments.jsonl", "clusters.xlsx")
     run("report", finished, "--no-texts")
     check("report-no-texts.html")
     (tmp_path / "e.json").write_text('[{"merge": [0, 1]}]')
     before = content(finished)
     run("edit", finished, tmp_path / "e.json")
-    check("assignments.tsv")
+    check("assignments.jsonl")
     run("edit", finished, "--undo")
-    check("assignments.tsv")
+    check("assignments.jsonl")
     after = content(finished)
     after.pop("edits.jsonl")
     same = {name for name in before if name.endswith(".xlsx")} | {"manifest.json"}

@@ -80,14 +80,14 @@ def test_names_change_everywhere(run: Path) -> None:
 
 
 def test_an_undo_takes_exports_back_that_were_made_in_between(run: Path) -> None:
-    export_run(run, "tsv")
-    before = content(run)["assignments.tsv"]
+    export_run(run, "parquet")
+    before = content(run)["assignments.parquet"]
     edit(run, [{"merge": [0, 3]}])
-    export_run(run, ["jsonl", "tsv"])
+    export_run(run, ["jsonl", "parquet"])
     edited = content(run)["assignments.jsonl"]
     undo(run)
     after = content(run)
-    assert after["assignments.tsv"] == before
+    assert after["assignments.parquet"] == before
     assert after["assignments.jsonl"] != edited
     found = [json.loads(line) for line in after["assignments.jsonl"].splitlines()]
     assert [str(row["cluster"]) for row in found] == [row["cluster"] for row in rows(run)]

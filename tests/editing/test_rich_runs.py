@@ -7,13 +7,10 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-import coterie
 from commands import rows
 from commands import run as call
 from coterie import edit, load
 from coterie.editing import undo
-from coterie.errors import UsageError
-from said import raises, says
 
 from .conftest import cluster, clusters, content
 
@@ -80,42 +77,6 @@ def test_new_texts_are_marked_as_the_table_has_them(run: Path, tickets: Path, tm
     again = rows(tmp_path / "p.csv")
     for column in ("cluster", "name", "outlier", "nearest_cluster", "level_1", "level_2_name"):
         assert [r[column] for r in again] == [r[column] for r in rows(run)], column
-
-
-def test_shares_of_several_clusters_agree_with_the_edited_table(run: Path, tmp_path) -> None:
-    to = next(i for i in clusters(run) if str(i) != rows(run)[0]["cluster"])
-    edit(run, [{"move": {"rows": [{"row": 1}], "to": to}}])
-    edit(run, [{"delete": [next(i for i in clusters(run) if i != to)]}])
-    call("export", run, "--to", "csv", "--shares", 3, "--out", tmp_path / "out")
-    names, p = clusters(run), load(run / "model").predict_proba([r["text"] for r in rows(run)])
-    table = rows(tmp_path / "out" / "assignments-spreadsheet.csv")
-    for row, values in zip(table, p, strict=True):
-        if row["cluster"] == "-1":
-            assert not any(row[name] for name in ("share", "share_2", "name_2", "cluster_3"))
-            continue
-        assert row["share"] == row["confidence"]
-        listed = [(int(row["cluster"]), row["name"], float(row["share"]))]
-        for i in (2, 3):
-            if row[f"share_{i}"]:
-                listed.append(
-                    (int(row[f"cluster_{i}"]), row[f"name_{i}"], float(row[f"share_{i}"]))
-                )
-                assert row["runner_up"] == row["cluster_2"]
-        best = sorted(range(len(values)), key=lambda i: -values[i])[:3]
-        assert [i for i, _, _ in listed] == [i for i in best if values[i] >= 0.01]
-        assert all(names[i] == name for i, name, _ in listed)
-        shares = [share for _, _, share in listed]
-        assert shares == pytest.approx([values[i] for i, _, _ in listed], abs=2e-4)
-        assert sum(shares) <= 1
-    assert says(call("export", run, "--shares", 3, code=2).output, "--out")
-    with raises(UsageError, "shares=40", "20"):
-        coterie.Run(run).shares(40)
-    assert coterie.Run(run).shares(2).column_names[-4:] == [
-        "share",
-        "cluster_2",
-        "name_2",
-        "share_2",
-    ]
 
 
 def test_texts_inside_stay_inside_when_a_limit_of_their_own_is_gone(run: Path) -> None:

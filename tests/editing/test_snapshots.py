@@ -9,6 +9,7 @@ from commands import content
 from coterie._files import write_json, write_text
 from coterie._trust import read_json
 from coterie.errors import DataError
+from coterie.run_files import seal, swap_run
 from coterie.run_history import LOG, change_run, last_change, undo_run
 from said import raises
 
@@ -19,6 +20,7 @@ def folder(tmp_path: Path) -> Path:
     (run / "model").mkdir(parents=True)
     for name in ("a.txt", "b.txt", "model/c.txt"):
         write_text(run / name, name)
+    seal(run, {})
     return run
 
 
@@ -38,7 +40,10 @@ def test_changes_and_back(folder: Path, monkeypatch: pytest.MonkeyPatch, links: 
     assert last_change(folder) == 1
     change_run(folder, lambda fresh: write_text(fresh / "model/c.txt", "twice"))
     kept = [n for n in content(folder) if n.startswith("earlier/0002/files")]
-    assert kept == ["earlier/0002/files/model/c.txt"]  # nothing but what was replaced
+    assert kept == [
+        "earlier/0002/files/manifest.json",
+        "earlier/0002/files/model/c.txt",
+    ]  # nothing but what was replaced
     assert undo_run(folder) == 2
     assert undo_run(folder) == 1
     (folder / LOG).unlink()
@@ -83,12 +88,12 @@ def test_an_undo_never_takes_back_what_another_command_did(folder: Path) -> None
 
 
 def test_an_export_after_an_edit_does_not_stop_its_undo(folder: Path) -> None:
-    from coterie.run_files import swap_run
-
     write_json(folder / "manifest.json", {"say": 1})
     change_run(folder, lambda fresh: write_json(fresh / "manifest.json", {"say": 2}))
-    swap_run(folder, lambda fresh: write_text(fresh / "assignments.tsv", "made by coterie export"))
-    assert "assignments.tsv" in read_json(folder / "manifest.json")["files"]
+    swap_run(
+        folder, lambda fresh: write_text(fresh / "assignments.jsonl", "made by coterie export")
+    )
+    assert "assignments.jsonl" in read_json(folder / "manifest.json")["files"]
     assert undo_run(folder) == 1
     assert read_json(folder / "manifest.json")["say"] == 1
 
@@ -96,18 +101,7 @@ def test_an_export_after_an_edit_does_not_stop_its_undo(folder: Path) -> None:
 def test_a_link_in_the_place_of_a_file_of_the_run_is_refused(folder: Path, tmp_path: Path) -> None:
     away = (folder / "model").rename(tmp_path / "away")
     (folder / "model").symlink_to(away)
-    (folder / "mine").symlink_to(tmp_path / "anywhere")
     with raises(DataError, "is a link. Runs with"):
         change_run(folder, alter)
     assert (folder / "model").is_symlink() and (away / "c.txt").read_text() == "model/c.txt"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["away", "run"]
-    (folder / "model").unlink()
-    change_run(folder, lambda fresh: write_text(fresh / "a.txt", "changed"))
-    assert (folder / "mine").readlink() == tmp_path / "anywhere"  # the user's own links stay
-
-
-def test_a_file_of_the_user_is_never_listed_as_coteries(folder: Path) -> None:
-    write_json(folder / "manifest.json", {"files": {}})
-    write_text(folder / "map.json", "mine, although it has a name of coterie's")
-    change_run(folder, lambda fresh: write_text(fresh / "levels.json", "coterie's"))
-    assert list(read_json(folder / "manifest.json")["files"]) == ["levels.json"]

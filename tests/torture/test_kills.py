@@ -67,7 +67,7 @@ CASES = {
     "predict csv": Case(predict("p.csv"), [], [FIRST], None),
     "predict jsonl": Case(predict("p.jsonl"), [], [FIRST], None),
     "predict parquet": Case(predict("p.parquet"), [], [FIRST], None),
-    "export": Case(["export", "run", "--to", "tsv,jsonl"], [], [FIRST]),
+    "export": Case(["export", "run", "--to", "csv,jsonl"], [], [FIRST]),
     "report": Case(["report", "run", "--no-texts"], [], [FIRST]),
     "augment": Case(["augment", "t.csv", "--kind", "charswap", "-q", "--out", "w.csv"], kills=None),
     "name": Case(["name", "run", "--with", "URL", "--model", "tiny", "-q"], [], [FIRST], 30),
@@ -75,7 +75,7 @@ CASES = {
 OPENERS = [
     predict("x.csv"),
     ["compare", "run", "run"],
-    ["export", "run", "--to", "tsv", "--out", "elsewhere"],
+    ["export", "run", "--to", "jsonl", "--out", "elsewhere"],
 ]
 
 

@@ -354,11 +354,8 @@ def report(
 
 def export(
     folder: Path = options.RUN,
-    to: str = option("xlsx", "xlsx, parquet, jsonl, tsv, csv; several with commas."),
+    to: str = option("xlsx", "xlsx, parquet, jsonl, csv; several with commas."),
     no_texts: bool = options.NO_TEXTS,
-    shares: int | None = option(
-        None, "Add the shares of so many clusters to each row; needs --out.", min=2
-    ),
     out: Path | None = option(None, "Folder to write. Default: the run's folder.", "--out -o"),
 ) -> None:
     """Write the tables of a run for Excel and other programs.
@@ -368,19 +365,14 @@ def export(
     --no-texts the files are called assignments-no-texts and have row numbers instead of your
     columns, except the column of --id-column.
 
-    --shares 3 adds the three most probable clusters of each row, for texts with several themes:
-    share of its own cluster, then cluster_2, name_2, share_2, cluster_3 and so on. Shares are
-    probabilities; those below 0.01 are left out.
-
     Examples:
 
         coterie export tickets.clusters --to xlsx
-        coterie export tickets.clusters --to csv --shares 3 --out themes
         coterie export tickets.clusters --to xlsx,parquet --no-texts --out for-the-boss
     """
     from coterie.exports import export_run
 
-    done = export_run(folder, read_formats(to, "to"), texts=not no_texts, shares=shares, out=out)
+    done = export_run(folder, read_formats(to, "to"), texts=not no_texts, out=out)
     for note in done.notes:
         say(note)
     for file in done.files:

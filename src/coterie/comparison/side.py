@@ -90,7 +90,7 @@ def read_run_side(folder: Path, id_column: str | None = None) -> Side:
     """The clustering of a finished run."""
     run, model = RunFiles(folder), inside(folder, "model")
     chosen = id_column or run.manifest["data"].get("id_column")
-    columns = run.table.column_names
+    columns = run.cells.column_names
     if chosen is not None and chosen not in columns:
         known = ", ".join(columns)
         raise DataError(f"--id-column: {folder} has no column {chosen!r} (columns: {known}).")

@@ -19,7 +19,7 @@ from coterie.corpus import make_corpus
 from coterie.corpus.corpus import combine
 from coterie.description import Cluster
 from coterie.errors import UsageError, counted
-from coterie.exports import Exported, export_run, with_shares, write_page
+from coterie.exports import Exported, export_run, write_page
 from coterie.measured import Stability
 from coterie.overview import Overview, make_overview
 from coterie.report.html import render_first
@@ -218,21 +218,10 @@ class Run(Plots):
         to: str | Sequence[str] = "xlsx",
         *,
         texts: bool = True,
-        shares: int | None = None,
         out: str | Path | None = None,
     ) -> Exported:
         """Write the tables for Excel and other programs; see :func:`coterie.export_run`."""
-        return export_run(self.folder, to, texts=texts, shares=shares, out=out)
-
-    @checked
-    def shares(self, n: int = 3) -> Any:
-        """The table with the shares of the ``n`` most probable clusters of each row.
-
-        New columns are ``share`` of the row's own cluster, then ``cluster_2``, ``name_2``,
-        ``share_2`` and so on; see :func:`coterie.exports.with_shares`.
-        """
-        table = with_types(mark_outliers(self.cells), self.manifest)
-        return as_frame(with_shares(table, self, n, self.model), *self._index)
+        return export_run(self.folder, to, texts=texts, out=out)
 
     @checked
     def edit(self, edits: Any, *, dry_run: bool = False, version: str | None = None) -> Edited:
