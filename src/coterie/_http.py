@@ -14,7 +14,6 @@ import time
 import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 from coterie._validation import check_number
@@ -81,9 +80,6 @@ class Client:
                 f"{self.url} is not encrypted: others on the network can read what is sent."
             )
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_http"}
-
     @property
     def host(self) -> str:
         """Name of the machine."""
@@ -122,30 +118,25 @@ class Client:
                 time.sleep(wait)
         raise AssertionError("not reached: the last try returns or raises")
 
-    @cached_property
-    def _http(self) -> Any:
+    def _once(self, path: str, body: Mapping[str, Any] | None) -> Any:
         # The one that huggingface_hub requires: httpx, or httpx2 from 2.0 on.
         from huggingface_hub.utils import httpx  # type: ignore[attr-defined]
 
         headers = {"User-Agent": "coterie", "Content-Type": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        # A server on this machine is never asked through a proxy, whatever the environment says.
-        return httpx.Client(
-            headers=headers,
-            timeout=self.timeout,
-            trust_env=not self.local,
-            verify=ssl.create_default_context(),
-        )
-
-    def _once(self, path: str, body: Mapping[str, Any] | None) -> Any:
-        from huggingface_hub.utils import httpx  # type: ignore[attr-defined]
-
         data = None if body is None else json.dumps(body).encode("ascii")
-        method, until = "GET" if data is None else "POST", time.monotonic() + self.timeout
-        content = bytearray()
+        until, content = time.monotonic() + self.timeout, bytearray()
         try:
-            with self._http.stream(method, f"{self.url}/{path}", content=data) as response:
+            with httpx.stream(
+                "GET" if data is None else "POST",
+                f"{self.url}/{path}",
+                content=data,
+                headers=headers,
+                timeout=self.timeout,
+                trust_env=not self.local,  # no proxy on this machine
+                verify=ssl.create_default_context(),
+            ) as response:
                 for block in response.iter_bytes():
                     content += block
                     if len(content) > self.largest:
