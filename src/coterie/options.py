@@ -97,7 +97,7 @@ class Reading:
     id_column: str | None = option(None, "Column with row ids.", "Input", "COLUMN")
     format: str = option(
         "auto",
-        "csv, tsv, jsonl, parquet, arrow, xlsx, sqlite or txt. Default: from content and name.",
+        "csv, tsv, jsonl, parquet, arrow, xlsx or txt. Default: from the file name.",
     )
     encoding: str = option("utf-8", "Encoding of the file, e.g. cp1252.")
     header: bool | None = option(

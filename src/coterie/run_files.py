@@ -48,7 +48,7 @@ from coterie._trust import (
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_path, checked, need
 from coterie.corpus.corpus import CleanTexts, cell_values, clean_values, value_to_text
-from coterie.corpus.source import longest
+from coterie.corpus.source import LONGEST_ROW
 from coterie.corpus.write import bare_name, result_kind
 from coterie.description import Cluster
 from coterie.errors import DataError
@@ -414,7 +414,7 @@ def table_parts(path: Path) -> Iterator[pa.RecordBatch]:
     if path.name == SHARDS:
         yield from _shard_parts(path, own)
         return
-    block = min(longest() + HEADER, check_file(path).st_size)  # Arrow reads no row that is longer
+    block = min(LONGEST_ROW + HEADER, check_file(path).st_size)  # Arrow reads no row that is longer
     with damaged(path, "a table of coterie"):
         kinds = {n: result_kind(n) if n in own.values() else pa.string() for n in names}
         reader = pyarrow.csv.open_csv(

@@ -59,21 +59,6 @@ def test_labels_are_those_of_all_texts_at_once(folder: Path, file: Path, labelle
     assert [row["id"] for row in found] == [row["id"] for row in rows(file)]
 
 
-def test_a_slow_pipe_is_answered_before_it_ends(folder: Path, warm_python: list[str]) -> None:
-    command = [*warm_python, "-m", "coterie", "predict", str(folder), "-", "--format", "txt"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        child.stdin.write(b"ripe apple\nloud bus\n")
-        child.stdin.flush()
-        first = [child.stdout.readline() for _ in range(3)]  # would wait for ever
-        child.stdin.write(b"sweet plum\n")
-        child.stdin.flush()
-        second = child.stdout.readline()
-        child.stdin.close()
-        assert child.wait(60) == 0
-    assert first[0].startswith(b"text,cluster,name") and first[2].startswith(b"loud bus,")
-    assert second.startswith(b"sweet plum,")
-
-
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(folder: Path, texts: list[str], tmp_path: Path) -> None:
     """30,000 more rows of 1,000 bytes are 30 MB in the file, and several times that in memory."""

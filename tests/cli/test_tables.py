@@ -102,20 +102,3 @@ def test_several_files_and_a_pattern_are_one_table(tmp_path: Path, monkeypatch) 
     monkeypatch.chdir(tmp_path / "parts")
     assert beside("*.jsonl", ".clusters") == Path("parts.clusters")  # in the folder, not above it
     assert beside("../parts/*.jsonl", ".clusters") == Path("../parts.clusters")
-
-
-def test_a_query_of_a_database_goes_through_both_commands(model: Path, tmp_path: Path) -> None:
-    import sqlite3
-
-    with sqlite3.connect(tmp_path / "shop.db") as connection:
-        connection.execute("CREATE TABLE notes (n, text)")
-        connection.executemany("INSERT INTO notes VALUES (?, ?)", enumerate(TEXTS))
-    connection.close()
-    address = (
-        f"sqlite:///{tmp_path}/shop.db?query=SELECT n, text * 0 AS x, text FROM notes WHERE n < 20"
-    )
-    run("cluster", address, *KMEANS)
-    assert [row["text"] for row in assignments(tmp_path / "shop.clusters")] == TEXTS[:20]
-    run("predict", model, address, "--out", tmp_path / "labelled.csv")
-    table, _ = read_table(tmp_path / "labelled.csv")
-    assert table.column("text").to_pylist() == TEXTS[:20]

@@ -232,13 +232,3 @@ def test_a_notebook_shows_clusters_and_map_with_everything_escaped() -> None:
     assert shown.count("<circle") == 12 and "<table>" in shown and "href" not in shown
     assert "What are these texts about?" in shown and "&lt;b&gt;" in shown  # an example
     assert "<script>" not in shown and "&lt;script&gt;" in shown
-
-
-def test_a_text_as_long_as_reading_allows_is_written_and_read(monkeypatch) -> None:
-    monkeypatch.setattr("coterie.corpus.source.LONGEST_ROW", 1 << 16)
-    monkeypatch.setattr("coterie.run_files.HEADER", 1 << 10)
-    long = '"apple" ' * 6550 + "ripe"  # 65,504 bytes with its quotes doubled
-    run = coterie.cluster([*TEXTS, long], 2, **KMEANS)
-    assert run.table["text"].to_pylist()[-1] == long and len(run.labels) == len(TEXTS) + 1
-    with raises(DataError, "MiB. Is it a table?", str(f"row {len(TEXTS) + 1}")):
-        coterie.cluster([*TEXTS, 2 * long], 2, **KMEANS)

@@ -64,7 +64,7 @@ def cluster(
     file: list[str] = typer.Argument(
         ...,
         metavar="FILE",
-        help="CSV, TSV, JSONL, Parquet, Arrow, Excel, SQLite or plain text; several files, a "
+        help="CSV, TSV, JSONL, Parquet, Arrow, Excel or plain text; several files, a "
         "folder or a pattern of one table; - for standard input.",
     ),
     as_json: bool = option(

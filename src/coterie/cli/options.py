@@ -40,14 +40,14 @@ RUN_OR_MODEL = typer.Argument(..., metavar="RUN", help="Folder of a run, or of a
 FILE = typer.Argument(
     ...,
     metavar="FILE",
-    help="CSV, TSV, JSONL, Parquet, Arrow, Excel, SQLite or plain text file; a folder or a "
+    help="CSV, TSV, JSONL, Parquet, Arrow, Excel or plain text file; a folder or a "
     "pattern of them; - for standard input.",
 )
 TEXT_COLUMN = option(None, "Column with the texts. Default: detected.", "--text-column -t")
 ID_COLUMN = option(None, "Column with row ids.")
 FORMAT = option(
     "auto",
-    "csv, tsv, jsonl, parquet, arrow, xlsx, sqlite or txt. Default: from content and extension.",
+    "csv, tsv, jsonl, parquet, arrow, xlsx or txt. Default: from the file name.",
 )
 ENCODING = option("utf-8", "Encoding of the file, e.g. cp1252.")
 HEADER = option(

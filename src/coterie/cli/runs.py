@@ -26,7 +26,7 @@ def predict(
     file: str = typer.Argument(
         ...,
         metavar="FILE",
-        help="CSV, TSV, JSONL, Parquet, Arrow, Excel, SQLite or plain text file; - for standard "
+        help="CSV, TSV, JSONL, Parquet, Arrow, Excel or plain text file; - for standard "
         "input; a folder or a pattern of Parquet files.",
     ),
     out: Path | None = option(
@@ -139,7 +139,7 @@ def update(
     file: str = typer.Argument(
         ...,
         metavar="FILE",
-        help="New rows: CSV, TSV, JSONL, Parquet, Arrow, Excel, SQLite or plain text file; - for "
+        help="New rows: CSV, TSV, JSONL, Parquet, Arrow, Excel or plain text file; - for "
         "standard input; a folder of Parquet files, if the table of the run is one.",
     ),
     text_column: str | None = option(

@@ -12,8 +12,7 @@ from coterie.corpus.corpus import (
     make_corpus,
     texts_from,
 )
-from coterie.corpus.formats import FORMATS
-from coterie.corpus.read import TextStream, read_corpus, read_table, sample
+from coterie.corpus.read import FORMATS, TextStream, read_corpus, read_table, sample
 from coterie.corpus.source import Source
 from coterie.corpus.survey import StreamSampler, survey
 from coterie.corpus.write import write_rows

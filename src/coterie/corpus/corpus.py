@@ -596,10 +596,10 @@ def combine(table: pa.Table, extra: Columns) -> pa.Table:
     return table
 
 
-def as_array(values: list[Any]) -> pa.Array:
+def as_array(values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
     """A column of Python values; as texts where they are of several kinds."""
     try:
-        return pa.array(values)
+        return pa.array(values, kind)
     except (pa.ArrowException, OverflowError, UnicodeError):
         texts = (None if value is None else value_to_text(value) for value in values)
         plain = (t and SURROGATE.sub("\ufffd", t) for t in texts)

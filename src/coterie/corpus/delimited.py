@@ -1,255 +1,201 @@
-"""Reading CSV and TSV by pyarrow, with quotes as RFC 4180 has them.
-
-pyarrow accepts a quote that is not closed, and text behind a closing one. So quotes are checked
-first, by one regular expression; where one is broken, its line is named.
-"""
+"""Reading CSV and TSV by the standard library's ``csv``, with quotes as RFC 4180 has them."""
 
 from __future__ import annotations
 
-import codecs
 import csv
-import io
 import re
-from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 
-from coterie.corpus.corpus import USUAL_TEXT_COLUMNS, DataNote, is_number, unique_names
-from coterie.corpus.source import Source, count_lines, longest, too_long, whole_lines
+from coterie.corpus.corpus import (
+    CHUNK_ROWS,
+    LISTED_ROWS,
+    USUAL_TEXT_COLUMNS,
+    DataNote,
+    is_number,
+    unique_names,
+)
+from coterie.corpus.source import LONGEST_ROW, Source, too_long
 from coterie.errors import DataError
 
 HEADER_SAMPLE = 100  # rows that tell whether the first one is a header
 SENTENCE = 4  # words of a cell that is more than a name
 YEAR = re.compile(r"(?:19|20)\d\d")
-ABOVE = re.compile(r"\A[\r\n]*(?:sep=[,;\t|][\r\n]+)?")  # the header: a line that Excel reads
-LINE_END = re.compile(r"\r\n?|\n")
-QUOTED_CELL = re.compile(r'"(?<![^\t]")[^"]*(?:""[^"]*)*"(?=\t|\Z)')  # of a line of TSV
+SEPARATOR = re.compile(r"sep=([,;\t|])\s*$")  # a line above the header, which Excel reads
+MOST_MALFORMED = 0.1  # of the lines; a file with more of them is refused
 
 
-def quoted_fields(delimiter: str) -> re.Pattern[str]:
-    """Fields in quotes, as many as stand side by side; a quote within a field is a letter.
+class Malformed:
+    """Lines that cannot be read: they are left out, counted, and the first ones are named.
 
-    Group 1 is where the last of them opens, if there are several; group 2 where it closes, if it
-    does so at its end.
-    """
-    ends = f"{re.escape(delimiter)}\\r\\n"
-    return re.compile(rf'"(?<![^{ends}]")(?:[^"]*"(?:"|[{ends}]+(")))*[^"]*("(?=[{ends}]|\Z))?')
-
-
-class Delimited:
-    """The rows of a CSV or TSV file.
-
-    ``header`` says whether the first row names the columns; by default that is guessed from the
-    first rows. ``wanted`` are columns that the caller expects. ``quoted`` says whether quotes
-    around a field belong to the file and not to the text; by default it is found out.
+    Parameters
+    ----------
+    name : str
+        Of the file.
+    what : str
+        What is wrong with the lines, for messages.
+    remedy : str
     """
 
-    def __init__(
-        self,
-        source: Source,
-        encoding: str,
-        format: str,
-        *,
-        header: bool | None = None,
-        wanted: Collection[str] = (),
-        quoted: bool | None = None,
-    ) -> None:
-        self.source, self.encoding, self.format = source, encoding, format
-        self.header, self.wanted = header, wanted
-        self.names: list[str] = []
-        self.notes: list[DataNote] = []  # known when the first table is there
-        self.delimiter = "\t" if format == "tsv" else ","
-        self.quoted = True if quoted is None else quoted
-        if format == "tsv" and quoted is None and not source.is_pipe:
-            self.quoted = self._tsv_is_quoted()
-        self._unsure = format == "tsv" and source.is_pipe  # what quotes mean is seen row by row
-        self._rows = self._lines = 0  # read so far; lines with the header
+    def __init__(self, name: str, what: str, remedy: str) -> None:
+        self.name, self.what, self.remedy = name, what, remedy
+        self.count = 0
+        self.first: list[int] = []
 
-    def tables(self) -> Iterator[pa.Table]:
-        """The rows as they come; a table without rows if there is a header alone."""
-        open_row = list[str]()  # lines up to now, if they end in quotes
-        text, before, quote = "", 0, 0  # new lines, those before them, line of an open quote
-        for count, lines in chain(self._pieces(), [(0, "")]):  # "" is the end
-            if lines and not text.strip():
-                before = count - count_lines(text)
-            text += lines
-            if not open_row:
-                if not text.strip() or (lines and not self.names and self._is_short(text)):
-                    continue
-                if not self.names and self.format == "csv":
-                    self.delimiter, self.notes = find_delimiter(text)
-                self._lines = before
-            quote = self._open_quote(text, before, quote, final=not lines)
-            open_row.append(text)
-            text = ""
-            if quote and sum(map(len, open_row[1:])) > longest():
-                raise too_long(self.source.name, f"line {quote:,}")
-            if not quote:
-                rows, open_row = "".join(open_row), []
-                yield self._table(rows)
-                text = LINE_END.sub("", rows[len(rows.rstrip("\r\n")) :], count=1)  # blank lines
+    def add(self, line: int, count: int = 1) -> None:
+        """Count so many lines, the first of which has this number."""
+        self.count += count
+        self.first = [*self.first, line][:LISTED_ROWS]
 
-    def _pieces(self) -> Iterator[tuple[int, str]]:
-        return whole_lines(self.source.texts(self.encoding), self.source.name, ("\n", "\r"))
+    def check(self, rows: int) -> None:
+        """Refuse a file if these are too many beside so many good rows."""
+        if self.count > MOST_MALFORMED * (rows + self.count):
+            raise DataError(f"{self.name}: {self.sentence}. {self.remedy}")
 
-    def _is_short(self, text: str) -> bool:
-        """Whether it is too short to tell whether there is a header; a pipe is not waited for."""
-        return not self.source.is_pipe and count_lines(text) <= HEADER_SAMPLE
+    @property
+    def sentence(self) -> str:
+        """How many lines there are, and what is wrong with them."""
+        listed = ", ".join(map(str, self.first)) + (", ..." if self.count > len(self.first) else "")
+        lines = "lines" if self.count > 1 else "line"
+        return f"{self.count:,} {lines} ({listed}): {self.what}"
 
-    def _open_quote(self, text: str, before: int, quote: int, *, final: bool) -> int:
-        """The line of a quote that more lines may close, else 0; refuses broken quotes.
+    def notes(self) -> list[DataNote]:
+        """What to say about a file that was read."""
+        said = f"{self.sentence}; left out"
+        return [DataNote("malformed", self.count, tuple(self.first), said)] if self.count else []
 
-        ``before`` is the number of lines before the text, ``quote`` the line of a quote that is
-        open there, or 0.
-        """
-        inside = '"' if quote else ""
-        fields = quoted_fields(self.delimiter).finditer(inside + text if self.quoted else "")
-        broken = next((field for field in fields if field[2] is None), None)
-        if broken is None:
-            return 0
-        begin = max(broken.start(), broken.start(1))
-        if begin or not quote:
-            quote = before + count_lines(text[: begin - len(inside)] if begin else "") + 1
-        if broken.end() == len(inside + text) and not final:
-            return quote
-        hint = " Or save it to a file: then unquoted TSV is read, too." if self._unsure else ""
-        raise DataError(
-            f"{self.source.name}, line {quote}: a quote inside a quoted text must be doubled, and "
-            f"every opening quote needs a closing one.{hint}"
-        )
 
-    def _table(self, text: str) -> pa.Table:
-        """Whole rows as a table of texts; the first ones tell the names of the columns."""
-        text = text.rstrip("\r\n")
-        first = not self.names
-        if first:
-            begin = ABOVE.sub("", text)
-            self._lines += count_lines(text[: len(text) - len(begin)])
-            text = begin
-            rows = [row for _, row in self._python_rows(text, HEADER_SAMPLE + 1)]
-            self.names, self.header, notes = name_columns(rows, self.header, self.wanted)
-            self.notes += notes
-        if self._unsure:
-            self._refuse_unclear(text)
-        names = int(first and bool(self.header))  # rows of them
-        table, ragged = self._parse(text)
-        if ragged:
-            raise self._ragged(text, ragged, names)
-        self._rows += table.num_rows - names
-        return table.slice(names)
+def read_delimited(
+    source: Source,
+    encoding: str,
+    format: str,
+    *,
+    header: bool | None,
+    wanted: Collection[str],
+    notes: list[DataNote],
+) -> Iterator[pa.Table]:
+    """The rows of a CSV or TSV file, in parts.
 
-    def _parse(self, text: str) -> tuple[pa.Table, list[Any]]:
-        """The rows, and those of another width."""
-        data, ragged = text.encode(), list[Any]()
-        if data.startswith(codecs.BOM_UTF8):
-            data = codecs.BOM_UTF8 + data  # pyarrow drops one, which would be of a text here
+    Parameters
+    ----------
+    source : Source
+    encoding, format : str
+    header : bool or None
+        Whether the first row names the columns; None to guess.
+    wanted : collection of str
+        Columns that the caller expects.
+    notes : list of DataNote
+        Takes what is unusual about the file.
+    """
+    lines, above, line, delimiter = source.lines(encoding), 0, "", ""
+    for line in lines:
+        if mark := SEPARATOR.match(line):
+            delimiter = mark[1]
+        elif line.strip():
+            break
+        above += 1
+    else:
+        return
+    delimiter = "\t" if format == "tsv" else delimiter or find_delimiter(line)
+    if format == "csv" and delimiter != ",":
+        notes.append(DataNote("delimiter", 0, (), f"fields are separated by {delimiter!r}"))
+    bad = Malformed(
+        source.name,
+        "a broken quote, or another number of fields than in the first line",
+        f"Put double quotes around texts that hold {delimiter!r}, and double the quotes in them; "
+        "for a file of one text a line add `format='txt'`.",
+    )
+    quoted = delimiter != "\t" or _is_quoted(source.lines(encoding))
+    reader = csv.reader(
+        chain([line], lines),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+        strict=True,
+    )
+    rows = _even_rows(reader, above, bad)
+    begin = list(islice(rows, HEADER_SAMPLE + 1))
+    if not begin:
+        bad.check(0)
+        return
+    names, header, told = name_columns(begin, header, wanted)
+    notes += told
+    done = 0
+    body = chain(begin[header:], rows)
+    while part := list(islice(body, CHUNK_ROWS)):
+        done += len(part)
+        bad.check(done)
+        columns = zip(*part, strict=True)
+        yield pa.Table.from_arrays([pa.array(cells, pa.string()) for cells in columns], names)
+    bad.check(done)
+    if not done:
+        yield pa.table({name: pa.array([], pa.string()) for name in names})
+    notes += bad.notes()
 
-        def keep(row: Any) -> str:
-            ragged.append(row)
-            return "skip"
 
-        table = pyarrow.csv.read_csv(
-            pa.BufferReader(data),
-            pyarrow.csv.ReadOptions(
-                column_names=self.names, use_threads=False, block_size=min(len(data) + 1, 2**31 - 1)
-            ),
-            pyarrow.csv.ParseOptions(
-                delimiter=self.delimiter,
-                quote_char='"' if self.quoted else False,
-                newlines_in_values=self.quoted,
-                ignore_empty_lines=False,
-                invalid_row_handler=keep,
-            ),
-            pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(self.names, pa.string()),
-                strings_can_be_null=False,
-                check_utf8=False,
-            ),
-        )
-        return table, ragged
+def _even_rows(reader: Any, above: int, bad: Malformed) -> Iterator[list[str]]:
+    """The rows that have as many fields as the first; empty ones behind them do not count.
 
-    def _python_rows(self, text: str, most: int) -> list[tuple[int, list[str]]]:
-        """The first rows by Python's reader, each with the number of lines up to its end."""
-        reader = csv.reader(
-            io.StringIO(text.replace("\0", " "), newline=""),
-            delimiter=self.delimiter,
-            quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
-        )
-        limit = csv.field_size_limit(longest())  # of the whole process
+    Blank lines are rows only within a table of one column. ``above`` is the number of lines above
+    the first row.
+    """
+    width, blank = 0, 0
+    csv.field_size_limit(LONGEST_ROW)  # of the whole process; the default is 128 KiB
+    while True:
+        before = above + reader.line_num
         try:
-            return [(reader.line_num, row) for row in islice(reader, most)]
-        finally:
-            csv.field_size_limit(limit)
-
-    def _ragged(self, text: str, ragged: list[Any], names: int) -> DataError:
-        number, fields, width = ragged[0].number, ragged[0].actual_columns, len(self.names)
-        before = self._python_rows(text, number - 1)
-        line = self._lines + (before[-1][0] if before else 0) + 1
-        others = f"; {len(ragged) - 1} more rows differ from it" if ragged[1:] else ""
-        what = "the header has" if self.header else "the first row has"
-        remedy = (
-            f"Put double quotes around texts that hold {self.delimiter!r}"
-            if fields > width
-            else f"Give every row as many {self.delimiter!r} as {what}"
-        )
-        return DataError(
-            f"{self.source.name}: row {self._rows + number - names} (line {line}) has {fields} "
-            f"fields where {what} {width}{others}. {remedy}; for a file of one text a line add "
-            "`format='txt'`."
-        )
-
-    def _refuse_unclear(self, text: str) -> None:
-        """Refuse a row of several lines in a pipe whose first line would be a row by itself."""
-        lines, begin = LINE_END.split(text), 0
-        for end, row in self._python_rows(text, len(lines)):
-            if end - begin > 1 and lines[begin].count("\t") == len(row) - 1:
-                raise DataError(
-                    f"{self.source.name}, line {self._lines + begin + 1}: it is unclear whether an "
-                    "unclosed quote is part of the text. Save the input to a file, so that all of "
-                    "it can be checked."
-                )
-            begin = end
-
-    def _tsv_is_quoted(self) -> bool:
-        """Whether quotes around the cells of a TSV file are to be taken off.
-
-        If every line has as many cells as the first, they are where every line can be read by
-        itself so: a quote that is not closed on its line is part of a text. Else they are if the
-        file can be read so.
-        """
-        alone, width = True, -1
-        for _, lines in self._pieces():
-            for line in filter(None, LINE_END.split(lines)):
-                width = line.count("\t") if width < 0 else width
-                if line.count("\t") != width:
-                    return self._reads_quoted()
-                if '"' in line:
-                    bare = QUOTED_CELL.sub("", line).split("\t")
-                    open_cell = any(cell.startswith('"') for cell in bare)
-                    alone = alone and len(bare) == width + 1 and not open_cell
-        return alone
-
-    def _reads_quoted(self) -> bool:
-        quoted = Delimited(self.source, self.encoding, "tsv", header=self.header, quoted=True)
-        try:
-            deque(quoted.tables(), maxlen=0)
-        except DataError:
-            return False
-        return True
+            row = next(reader, None)
+        except csv.Error as error:
+            if "limit" in str(error):
+                raise too_long(bad.name, before + 1) from error
+            bad.add(before + 1, above + reader.line_num - before)
+            continue
+        if row is None:
+            return
+        width = width or len(row)
+        if not row:
+            blank += 1
+        elif len(row) < width or any(row[width:]):
+            bad.add(before + 1)
+        else:
+            yield from [[""]] * blank if width == 1 else ()
+            blank = 0
+            yield row[:width]
 
 
-def find_delimiter(text: str) -> tuple[str, list[DataNote]]:
-    """Comma, unless the header has none and has semicolons or tabs instead; then with a note."""
-    found, header = ",", next(line for line in text.splitlines() if line.strip())
-    if "," not in header:
-        found = next((mark for mark in (";", "\t", "|") if mark in header), ",")
-    if found == ",":
-        return found, []
-    return found, [DataNote("delimiter", 0, (), f"fields are separated by {found!r}")]
+def _is_quoted(lines: Iterator[str]) -> bool:
+    """Whether quotes around the cells of a TSV file are to be taken off.
+
+    If every line has as many cells as the first, they are where every line can be read by itself
+    so: a quote that is not closed on its line is part of a text. Else a cell goes over lines.
+    """
+    width, alone = 0, True
+    for line in lines:
+        if cells := line.count("\t") + 1 if line.strip() else 0:
+            width = width or cells
+            if cells != width:
+                return True
+            if alone and '"' in line:
+                try:
+                    [row] = csv.reader([line], delimiter="\t", strict=True)
+                    alone = len(row) == width
+                except csv.Error:
+                    alone = False
+    return alone
+
+
+def find_delimiter(line: str) -> str:
+    """Comma, unless the first line has none and has semicolons, tabs or bars instead.
+
+    Examples
+    --------
+    >>> find_delimiter('id;"text, long"'), find_delimiter("text")
+    (';', ',')
+    """
+    bare = re.sub(r'"[^"]*"', "", line)
+    return next((mark for mark in ",;\t|" if mark in bare), ",")
 
 
 def name_columns(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 import pyarrow as pa
-import pyarrow.compute
 
 from coterie._validation import check_choice, checked
 from coterie.corpus.corpus import (
@@ -22,18 +22,28 @@ from coterie.corpus.corpus import (
     clean_values,
     pick_text_column,
 )
-from coterie.corpus.delimited import Delimited
-from coterie.corpus.formats import FORMATS, KINDS, check_content, find_format
+from coterie.corpus.delimited import read_delimited
 from coterie.corpus.jsonlines import Kinds, read_json
-from coterie.corpus.source import Source, longest, too_long, whole_lines
-from coterie.corpus.tables import Database, arrow_tables, count_rows, read_sheet
-from coterie.errors import DataError
+from coterie.corpus.source import Source
+from coterie.corpus.tables import ARROW_STREAM, arrow_tables, count_rows, read_sheet
+from coterie.errors import DataError, UsageError
 
-FIRST_ROWS = 1_000  # of the first part; they tell which column holds the texts
+SUFFIXES = {
+    "csv": (".csv",),
+    "tsv": (".tsv", ".tab"),
+    "jsonl": (".jsonl", ".ndjson", ".json"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc", ".arrows"),
+    "xlsx": (".xlsx", ".xlsm"),
+    "txt": (".txt", ".text"),
+}
+FORMATS = ("auto", *SUFFIXES)
+BINARY = {b"PAR1": "parquet", b"ARROW1": "arrow", ARROW_STREAM: "arrow", b"PK\x03\x04": "xlsx"}
+PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 
 class TextStream:
-    r"""The rows of a file or of standard input, in parts; a file can be gone through repeatedly.
+    r"""The rows of a file or of standard input, in parts; it can be gone through repeatedly.
 
     Parameters
     ----------
@@ -48,7 +58,7 @@ class TextStream:
         None until the first rows are read, unless it was given.
     format : str
     notes : tuple of DataNote
-        About the file, known when the first rows are read; what is unusual about texts is noted by
+        About the file, known when it is read; what is unusual about texts is noted by
         :func:`survey`.
 
     Examples
@@ -76,30 +86,38 @@ class TextStream:
         self.source = source if isinstance(source, Source) else Source(source)
         self.text_column, self.id_column = text_column, id_column
         self.encoding, self.header = encoding, header
-        self._wanted = tuple(name for name in (text_column, id_column) if name is not None)
+        self._wanted = [name for name in (text_column, id_column) if name is not None]
         self._checked = False
-        head = self.source.head()
-        if not head:
+        if not self.source.head():
             raise self._nothing()
-        check_content(self.source.parts[0] if self.source.parts else self.source, head, format)
-        columns = bool(self._wanted or header)
-        self.format, said = find_format(self.source, head, format, columns=columns)
-        self.notes = (DataNote("format", 0, (), said),) if said else ()
-        if KINDS[self.format].marks:
-            self.source.take()  # it is read from any place
+        self.format = format
+        if format == "auto":
+            first = self.source.parts[0] if self.source.parts else self.source
+            self.format = find_format(first, columns=bool(self._wanted or header))
+        self._notes: list[DataNote] = []
         self._kinds: Kinds = {}  # of the columns of a JSON file, once it was read
-        self._quoted: bool | None = None  # whether the cells of a TSV file are, once it was read
+
+    @property
+    def notes(self) -> tuple[DataNote, ...]:
+        """What is unusual about the file, as the last reading of it has found."""
+        windows = DataNote(
+            "encoding", 0, (), "not UTF-8, read as Windows-1252; if that is wrong, add `encoding`"
+        )
+        read_so = any(part.windows for part in (self.source, *self.source.parts))
+        return tuple(dict.fromkeys([*self._notes, *([windows] if read_so else [])]))
 
     def __iter__(self) -> Iterator[Chunk]:
         return self.chunks()
 
-    def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Chunk]:
-        """Parts of at most so many rows; fewer at first, and where a pipe has no more for now."""
+    def chunks(self) -> Iterator[Chunk]:
+        """Parts of at most 10,000 rows."""
         first = 0
-        for table in self._sized(self.tables(), rows):
+        for table in self.tables():
             column = self.check_columns(table)
-            values = cell_values(table.column(column))
-            yield Chunk(first, table, clean_values(values), values)
+            for begin in range(0, table.num_rows, CHUNK_ROWS):
+                part = table.slice(begin, CHUNK_ROWS)
+                values = cell_values(part.column(column))
+                yield Chunk(first + begin, part, clean_values(values), values)
             first += table.num_rows
         if not first:
             raise self._nothing()
@@ -127,118 +145,83 @@ class TextStream:
         return str(self.text_column)
 
     def tables(self) -> Iterator[pa.Table]:
-        """The rows, in parts as they are read."""
-        if self.source.parts:
-            yield from self._several()
+        """The rows, in parts as they are read; those of several files one behind the other."""
+        self._notes = []
+        if not self.source.parts:
+            yield from self._read(self.source)
             return
-        rows = 0
-        for table in () if self._is_blank() else self._read():
-            for name, column in zip(table.column_names, table.columns, strict=True):
-                if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-                    sizes = pa.compute.binary_length(column)
-                    if (pa.compute.max(sizes).as_py() or 0) > longest():
-                        row = rows + sizes.index(pa.compute.max(sizes)).as_py() + 1
-                        raise too_long(self.source.name, f"row {row:,}, column {name!r}")
-            rows += table.num_rows
-            yield table
+        columns = list[str]()
+        for part in self.source.parts:
+            if not part.head():  # as programs leave behind that had no row for it
+                continue
+            self._kinds = {}
+            for table in self._read(part):
+                columns = columns or table.column_names
+                if table.column_names != columns:
+                    raise DataError(
+                        f"{part.name} has the columns {', '.join(table.column_names)}, but "
+                        f"{self.source.parts[0].name} has {', '.join(columns)}; give files of one "
+                        "table."
+                    )
+                yield table
+            self._wanted = columns
 
     def most_rows(self) -> int:
         """No fewer than the rows in it, counted quickly."""
-        if self.source.parts:
-            parts = (part for part in self.source.parts if part.head())
-            return sum(TextStream(part, format=self.format).most_rows() for part in parts)
-        if KINDS[self.format].marks:
-            return count_rows(self.source, self.format)
-        return self.source.count_lines()
+        parts = [part for part in self.source.parts or [self.source] if part.head()]
+        if self.format in BINARY.values():
+            return sum(count_rows(part, self.format) for part in parts)
+        return sum(part.count_lines() for part in parts)
 
-    def _read(self) -> Iterator[pa.Table]:
+    def _read(self, file: Source) -> Iterator[pa.Table]:
         if self.format in ("parquet", "arrow"):
-            return arrow_tables(self.source, self.format)
-        if self.format == "sqlite":
-            return Database(self.source).tables()
+            return arrow_tables(file, self.format)
+        if self.format == "xlsx":
+            return read_sheet(file, self.header, self._wanted, self._notes)
         if self.format == "jsonl":
-            return read_json(self.source, self.encoding, self._kinds)
-        return {"xlsx": self._sheet, "txt": self._txt}.get(self.format, self._delimited)()
-
-    def _delimited(self) -> Iterator[pa.Table]:
-        parsed = Delimited(
-            self.source,
+            return read_json(file, self.encoding, self._kinds, self._notes)
+        if self.format == "txt":
+            return _read_lines(file, self.encoding)
+        return read_delimited(
+            file,
             self.encoding,
             self.format,
             header=self.header,
             wanted=self._wanted,
-            quoted=self._quoted,
+            notes=self._notes,
         )
-        self._quoted = parsed.quoted
-        for table in parsed.tables():
-            self._learn(parsed.header, parsed.notes)
-            yield table
-
-    def _sheet(self) -> Iterator[pa.Table]:
-        table, header, notes = read_sheet(self.source, self.header, self._wanted)
-        self._learn(header, notes)
-        yield table
-
-    def _txt(self) -> Iterator[pa.Table]:
-        for _, text in whole_lines(self.source.texts(self.encoding), self.source.name):
-            lines = text.removesuffix("\n").split("\n")
-            texts = [line.removesuffix("\r") for line in lines]
-            yield pa.table({"text": pa.array(texts, pa.string())})
-
-    def _several(self) -> Iterator[pa.Table]:
-        """The rows of several files, one behind the other; all have the same columns."""
-        first: list[str] | None = None
-        for part in self.source.parts:
-            if not part.head():  # as programs leave behind that had no row for it
-                continue
-            reader = TextStream(
-                part,
-                text_column=self.text_column,
-                id_column=self.id_column,
-                format=self.format,
-                encoding=self.encoding,
-                header=self.header,
-            )
-            for table in reader.tables():
-                first = first or table.column_names
-                if table.column_names != first:
-                    raise DataError(
-                        f"{part.name} has the columns {', '.join(table.column_names)}, but "
-                        f"{self.source.parts[0].name} has {', '.join(first)}; give files of one "
-                        "table."
-                    )
-                yield table
-            self._learn(reader.header, reader.notes)
-
-    def _learn(self, header: bool | None, notes: Sequence[DataNote]) -> None:
-        """Keep what the first rows told."""
-        self.header, self.notes = header, tuple(dict.fromkeys((*self.notes, *notes)))
 
     def _nothing(self) -> DataError:
         return DataError(f"{self.source.name} is empty; give a file with texts.")
 
-    def _is_blank(self) -> bool:
-        if KINDS[self.format].marks or self.source.is_pipe:
-            return not self.source.head().strip() and not self.source.is_pipe
-        return not any(text.strip() for text in self.source.texts(self.encoding))
 
-    def _sized(self, tables: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
-        """Few rows at first, then up to ``rows``, or what a pipe has given so far."""
-        held, size = pa.table({}), min(FIRST_ROWS, rows)
-        for table in tables:
-            if held.num_rows and table.schema != held.schema:  # later rows of a pipe, another file
-                yield held
-                held = table
-            else:
-                held = pa.concat_tables([held, table]) if held.num_rows else table
-            while held.num_rows >= size:
-                yield held.slice(0, size)
-                held, size = held.slice(size), min(2 * size, rows)
-            if held.num_rows and self.source.waiting():
-                yield held
-                held, size = held.slice(held.num_rows), min(2 * size, rows)
-        if held.num_rows:
-            yield held
+def _read_lines(source: Source, encoding: str) -> Iterator[pa.Table]:
+    """One text a line."""
+    lines = source.lines(encoding)
+    while part := [line.rstrip("\r\n") for line in islice(lines, CHUNK_ROWS)]:
+        yield pa.table({"text": pa.array(part, pa.string())})
+
+
+def find_format(source: Source, *, columns: bool) -> str:
+    """The format of a file, by its first bytes, else by its name.
+
+    ``columns`` says whether the caller expects some; it decides what a pipe without a name is.
+    """
+    head = source.head()
+    path = Path(source.name.lower() if source.path is None else source.path.name.lower())
+    suffix = Path(path.stem).suffix if path.suffix in PACKED else path.suffix
+    found = next((format for mark, format in BINARY.items() if head.startswith(mark)), None)
+    found = found or next((f for f, named in SUFFIXES.items() if suffix in named), None)
+    if found:
+        return found
+    if source.path is not None:
+        raise UsageError(
+            f"{source.name}: the suffix {suffix!r} is not a known format; add `format` with one "
+            f"of {', '.join(SUFFIXES)}."
+        )
+    if head.lstrip()[:1] in (b"{", b"["):
+        return "jsonl"
+    return "csv" if columns else "txt"
 
 
 class ReadOptions(TypedDict, total=False):
@@ -272,24 +255,23 @@ def read_corpus(
     ----------
     source : str, Path, Source or sequence of paths
         A file; a folder or a pattern such as ``"parts/*.csv"`` for several files of one table;
-        ``"book.xlsx#SHEET"``; ``"sqlite:///FILE?table=NAME"`` or ``"sqlite:///FILE?query=..."``.
+        ``"book.xlsx#SHEET"``.
     text_column, id_column : str, optional
         Default for the text: a column with a usual name, else the one with most words by far.
-    format : {"auto", "csv", "tsv", "jsonl", "parquet", "arrow", "xlsx", "sqlite", "txt"}, \
+    format : {"auto", "csv", "tsv", "jsonl", "parquet", "arrow", "xlsx", "txt"}, \
 default="auto"
-        "auto" goes by the content and the file name. Standard input is taken as CSV when a column
+        "auto" goes by the file name. Standard input is taken as CSV when a column
         is named, as JSON lines when it begins with a brace, and as one text a line otherwise.
         Files that gzip, bzip2, xz or zstd have packed are unpacked on the way.
     encoding : str, default="utf-8"
-        UTF-8, UTF-16 and UTF-32 byte order marks are recognised in any case.
+        UTF-8, UTF-16 and UTF-32 byte order marks are recognised in any case. Bytes that are not
+        UTF-8 are read as Windows-1252, with a note.
     header : bool, optional
         Whether the first row of a CSV, TSV or Excel file names the columns. By default it is
         guessed from the first rows; a note says so where it is not clear.
     """
-    opened = source if isinstance(source, Source) else Source(source, again=True)
-    opened.take()
     stream = TextStream(
-        opened,
+        source,
         text_column=text_column,
         id_column=id_column,
         format=format,
@@ -297,16 +279,14 @@ default="auto"
         header=header,
     )
     table = stream.whole()
-    return build(table, stream.check_columns(table), id_column, stream.notes, opened.name)
+    return build(table, stream.check_columns(table), id_column, stream.notes, stream.source.name)
 
 
 def read_table(
     source: str | Path | Source | Sequence[str | Path], **options: Unpack[ColumnOptions]
 ) -> tuple[pa.Table, list[DataNote]]:
     """All columns of a file, and what is unusual about it; options as for :func:`read_corpus`."""
-    opened = source if isinstance(source, Source) else Source(source, again=True)
-    opened.take()
-    stream = TextStream(opened, **options)
+    stream = TextStream(source, **options)
     return stream.whole(), list(stream.notes)
 
 

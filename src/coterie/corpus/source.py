@@ -1,33 +1,25 @@
-"""Where texts come from, a block at a time: a file, a pipe, or standard input as it arrives.
+"""Bytes and lines of a file, of standard input, or of a file at an address.
 
-A pipe is opened once and read once. Compressed files are recognised by their first bytes and read
-as what is inside.
+Files that gzip, bzip2, xz or zstd have packed are unpacked on the way.
 """
 
 from __future__ import annotations
 
 import bz2
 import codecs
-import errno
 import glob
 import gzip
 import io
 import lzma
-import os
-import queue
-import select
-import shutil
-import stat
+import re
 import sys
-import tempfile
-import threading
-import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
-from urllib.parse import unquote
+from zipfile import BadZipFile
 
 import pyarrow as pa
 
@@ -35,41 +27,52 @@ from coterie._validation import check_path, need
 from coterie.errors import DataError, UsageError
 
 STDIN = "standard input"
-BLOCK = 1 << 20  # bytes read at a time from a file
-PIPE_BLOCK = 1 << 16  # from a pipe, which rarely holds more
-PIPE_MEMORY = 1 << 25  # bytes of a pipe that are held without a temporary file
-HEAD_BYTES = 1 << 12  # bytes that tell the format
-PIPE_PATIENCE = 0.2  # seconds; a pipe that is silent for longer is waiting for something
-LONGEST_ROW = 1 << 24  # bytes of a row or a cell
-ANY_RATIO_BYTES = 1 << 26  # bytes; what unpacks to less is read however small it was
-UNPACK_RATIO = 200  # of what unpacks to more: bytes for a byte; texts have 2 to 50
-WRITER_SECONDS = 10.0  # seconds until somebody has to have opened a named pipe for writing
-DATABASE = "sqlite:///"
-PACKED: dict[bytes, tuple[str, Callable[[Any], Any]]] = {
-    b"\x1f\x8b": ("gzip", lambda file: gzip.GzipFile(fileobj=file)),
-    b"BZh": ("bzip2", bz2.BZ2File),
-    b"\xfd7zXZ\x00": ("xz", lzma.LZMAFile),
-    b"\x28\xb5\x2f\xfd": ("zstd", lambda file: pa.CompressedInputStream(file, "zstd")),
+BLOCK = 1 << 20  # bytes read at a time
+HEAD_BYTES = 1 << 12  # that tell the format
+LONGEST_ROW = 1 << 24  # characters of a line, a row or a cell
+MOST_BYTES = 1 << 32  # that are unpacked, or read from a pipe
+FOREIGN = 0.2  # of the characters: what has more bytes that are not UTF-8 is not Windows-1252
+PACKED: dict[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+    b"\x28\xb5\x2f\xfd": lambda file: pa.CompressedInputStream(file, "zstd"),
 }
-DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException)
+DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException, BadZipFile)
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+ESCAPED = re.compile("[\udc80-\udcff]")  # a byte that is not of UTF-8, as "surrogateescape" has it
+WINDOWS = {0xDC00 + byte: bytes([byte]).decode("cp1252", "replace") for byte in range(128, 256)}
 
 
 class Source:
-    """Bytes from a file, a pipe or standard input.
+    """A file that can be read again and again; standard input is kept in memory.
 
     Parameters
     ----------
     source : str, Path or sequence of them
         ``-`` is standard input. A folder, or a pattern such as ``parts/*.csv``, is several files.
-        ``book.xlsx#SHEET`` is a sheet, ``sqlite:///FILE?table=NAME`` and
-        ``sqlite:///FILE?query=SELECT ...`` are rows of a database. Addresses that fsspec knows,
-        such as ``s3://bucket/parts``, are read where they are.
-    again : bool, default=False
-        Whether it must be possible to read it more than once; a pipe is then read to its end, and,
-        if it is large, into a temporary file that goes when the source goes.
+        ``book.xlsx#SHEET`` is a sheet. Addresses that fsspec knows, such as ``s3://bucket/parts``,
+        are read where they are.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    inside : str
+        Name of a sheet, or empty.
+    parts : list of Source
+        The files, if they are several.
+    windows : bool
+        Whether bytes that are not UTF-8 were read as Windows-1252.
     """
 
-    def __init__(self, source: str | Path | Sequence[str | Path], *, again: bool = False) -> None:
+    def __init__(self, source: str | Path | Sequence[str | Path]) -> None:
         one = isinstance(source, str) or not isinstance(source, Iterable)
         files: list[Any] = [source] if one else list(source)  # type: ignore[arg-type]
         for file in files:
@@ -79,247 +82,148 @@ class Source:
         self._path, self.inside = file_of(self.name) if one else (Path(), "")
         listed = [several(str(file)) or ([] if one else [file]) for file in files]
         self.parts = [Source(str(path)) for path in chain.from_iterable(listed)]
-        self._data: bytes | None = None
-        self._packed: tuple[str, Callable[[Any], Any]] | None = None
-        self._pipe: Any = None
+        self.windows = False
+        self._data: bytes | None = None  # of a pipe
+        self._unpack: Callable[[Any], Any] | None = None
         if self.parts:
             return
         if self.name == "-":
-            self.name, stream = STDIN, sys.stdin.buffer
-            self._pipe = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
-        else:
-            self._pipe = _open_pipe(self._path)
-        if again:
-            self.take()
-        head = self._raw_head()
-        self._packed = next((PACKED[mark] for mark in PACKED if head.startswith(mark)), None)
-        if self._packed is not None:
-            self.take()
-
-    @property
-    def is_pipe(self) -> bool:
-        """Whether it can be read only once, as it comes."""
-        return self._pipe is not None
+            self.name, self._data = STDIN, self._bounded(sys.stdin.buffer)
+        elif self._path.is_fifo():
+            with self._path.open("rb") as pipe:
+                self._data = self._bounded(pipe)
+        elif not self._path.is_file():
+            raise UsageError(f"there is no file {self._path}.")
+        with self._open() as raw:
+            begin = raw.read(6)
+        self._unpack = next((PACKED[mark] for mark in PACKED if begin.startswith(mark)), None)
 
     @property
     def path(self) -> Path | None:
-        """The file, if it can be opened by its name as it is."""
-        plain = self._data is None and not (self._pipe or self._packed)
-        return self._path if plain and isinstance(self._path, Path) else None
+        """The file; None for a pipe."""
+        return self._path if self._data is None else None
+
+    @contextmanager
+    def open(self) -> Iterator[Any]:
+        """The bytes from the start, unpacked; a damaged file is an error."""
+        with self._open() as raw:
+            try:
+                yield raw if self._unpack is None else self._unpack(raw)
+            except DAMAGED as error:
+                raise DataError(
+                    f"{self.name} cannot be read: it is damaged, or of another kind than its name "
+                    f"or `format` says ({error})."
+                ) from error
+
+    @contextmanager
+    def open_anywhere(self) -> Iterator[BinaryIO]:
+        """The bytes, unpacked, to be read from any place."""
+        with self.open() as file:
+            yield file if self._unpack is None else io.BytesIO(self._bounded(file))
 
     def head(self) -> bytes:
-        """The first bytes, unpacked, which stay to be read."""
+        """The first bytes, unpacked."""
         if self.parts:
             return self.parts[0].head()
-        return self._raw_head() if self._packed is None else next(self.blocks(), b"")[:HEAD_BYTES]
+        with self.open() as file:
+            return bytes(file.read(HEAD_BYTES))
 
-    def blocks(self) -> Iterator[bytes]:
-        """The bytes from the start, unpacked; of a pipe, as they come."""
-        raw = self._open()
-        left = size = sys.maxsize
-        stream = raw
-        if self._packed is not None:
-            size = raw.seek(0, io.SEEK_END)
-            raw.seek(0)
-            stream, left = self._packed[1](raw), most_unpacked(size)
-        try:
-            while block := stream.read1(PIPE_BLOCK) if self.is_pipe else stream.read(BLOCK):
-                left -= len(block)
-                if left < 0:
-                    raise unpacks_too_far(self.name, size)
-                yield bytes(block)
-        except DAMAGED as error:
-            if self._packed is None:
-                raise DataError(f"{self.name} cannot be read: {error}.") from error
-            raise DataError(
-                f"{self.name}: the {self._packed[0]} data are damaged or cut off ({error}); pack "
-                "or download it again."
-            ) from error
-        finally:
-            if not self.is_pipe:
-                raw.close()
+    def read(self) -> bytes:
+        """All bytes, unpacked."""
+        with self.open() as file:
+            return self._bounded(file)
 
-    def texts(self, encoding: str) -> Iterator[str]:
-        r"""The text as it comes, without a byte order mark; none ends between ``\r`` and ``\n``.
+    def lines(self, encoding: str) -> Iterator[str]:
+        r"""The lines with their ends (``\n``, ``\r\n`` or ``\r``), without a byte order mark.
 
         Marks of UTF-8, UTF-16 and UTF-32 are recognised whatever the ``encoding`` that was named.
+        Bytes that are not UTF-8 are read as Windows-1252, in which Excel saves CSV files.
         """
-        encoding = find_encoding(self.head(), encoding)
-        make = codecs.getincrementaldecoder(encoding)
-        decoder, lines = io.IncrementalNewlineDecoder(make(), translate=False), 0
-        for block in chain(self.blocks(), [b""]):
+        name = find_encoding(self.head(), encoding, self.name)
+        errors = "surrogateescape" if name.startswith("utf-8") else "strict"
+        number, left = 0, sys.maxsize if self._unpack is None else MOST_BYTES
+        with self.open() as raw, io.TextIOWrapper(raw, name, errors, newline="") as file:
             try:
-                text = decoder.decode(block, final=not block)
+                while line := file.readline(LONGEST_ROW + 1):
+                    number, left = number + 1, left - len(line)
+                    if len(line) > LONGEST_ROW:
+                        raise too_long(self.name, number)
+                    if left < 0:
+                        raise self._too_large()
+                    if not line.isascii() and ESCAPED.search(line):
+                        self.windows, line = True, line.translate(WINDOWS)
+                    yield line
             except UnicodeError as error:
-                raise _undecodable(self.name, lines, error, encoding) from error
-            if not encoding.startswith("utf-8"):
-                text = text.encode("utf-8", "replace").decode()  # no half characters
-            if text:
-                yield text
-            lines += block.count(b"\n")
-
-    def open_anywhere(self) -> BinaryIO:
-        """The bytes, unpacked, to be read from any place."""
-        return self._open() if self._packed is None else io.BytesIO(b"".join(self.blocks()))
-
-    def take(self) -> None:
-        """Read a pipe to its end, so that it can be read again and from any place."""
-        if self._pipe is None:
-            return
-        stream, self._pipe = self._pipe, None
-        data = stream.read(PIPE_MEMORY)
-        if len(data) < PIPE_MEMORY:
-            self._data = data
-            return
-        number, name = tempfile.mkstemp(prefix="coterie-", suffix=".input")
-        self._path = Path(name)
-        weakref.finalize(self, self._path.unlink, missing_ok=True)
-        with os.fdopen(number, "wb") as file:
-            file.write(data)
-            shutil.copyfileobj(stream, file, BLOCK)
-
-    def waiting(self) -> bool:
-        """Whether the next bytes would have to be waited for."""
-        if self._pipe is None or not hasattr(select, "poll"):
-            return False
-        poll = select.poll()
-        try:
-            poll.register(self._pipe.fileno(), select.POLLIN | select.POLLHUP)
-        except OSError:  # no file of the system
-            return False
-        return not poll.poll(1000 * PIPE_PATIENCE)
+                raise DataError(
+                    f"{self.name}: the text behind line {number:,} is not {name} ({error}); name "
+                    "another `encoding`."
+                ) from error
 
     def count_lines(self) -> int:
         """Lines of a text, counted quickly."""
         lines, last = 1, b"\n"
-        for last in self.blocks():
-            # Old Macs end lines with a carriage return alone; the larger number is a bound.
-            lines += max(last.count(b"\n"), last.count(b"\r"))
+        with self.open() as file:
+            while block := file.read(BLOCK):
+                # Old Macs end lines with a carriage return alone; the larger number is a bound.
+                lines, last = lines + max(block.count(b"\n"), block.count(b"\r")), block
         return lines - last.endswith(b"\n")
 
-    def _raw_head(self) -> bytes:
-        if self._pipe is not None:
-            return bytes(self._pipe.peek(HEAD_BYTES))
-        with self._open() as file:
-            return bytes(file.read(HEAD_BYTES))
+    def _bounded(self, file: Any) -> bytes:
+        data = bytes(file.read(MOST_BYTES + 1))
+        if len(data) > MOST_BYTES:
+            raise self._too_large()
+        return data
 
     def _open(self) -> Any:
-        if self._pipe is not None:
-            return self._pipe
         return self._path.open("rb") if self._data is None else io.BytesIO(self._data)
 
-
-def whole_lines(
-    texts: Iterable[str], name: str, ends: tuple[str, ...] = ("\n",)
-) -> Iterator[tuple[int, str]]:
-    """The texts cut behind lines, each with the number of lines before it.
-
-    A line that is far too long is refused. Time is linear in the size of the texts.
-    """
-    held: list[str] = []
-    before = size = 0
-    for text in texts:
-        cut = max(text.rfind(end) for end in ends) + 1
-        held.append(text[:cut])
-        if cut:
-            whole = "".join(held)
-            yield before, whole
-            held, size = [], 0
-            before += count_lines(whole)
-        held.append(text[cut:])
-        size += len(text) - cut
-        if size > longest():
-            raise too_long(name, f"line {before + 1:,}")
-    if rest := "".join(held):
-        yield before, rest
+    def _too_large(self) -> DataError:
+        return DataError(
+            f"{self.name} has more than {MOST_BYTES >> 30} GiB, which are too many to unpack or to "
+            "read from a pipe; save the unpacked text as a file and give that."
+        )
 
 
-def count_lines(text: str) -> int:
-    """How many lines end in it, by a new line, a carriage return, or both."""
-    returns = text.count("\r") - text.count("\r\n") if "\r" in text else 0
-    return text.count("\n") + returns
-
-
-def limited() -> bool:
-    """Whether rows, cells and unpacked files that are far too large are refused."""
-    return os.environ.get("COTERIE_LIMITS") != "off"
-
-
-def longest() -> int:
-    """Bytes that a row or a cell may have; no table has more than a GiB."""
-    return LONGEST_ROW if limited() else 1 << 30
-
-
-def most_unpacked(packed: int) -> int:
-    """Bytes that so many packed ones may give."""
-    return max(ANY_RATIO_BYTES, UNPACK_RATIO * packed) if limited() else sys.maxsize
-
-
-def unpacks_too_far(name: str, packed: int) -> DataError:
-    """What to say about a file that grows without bounds."""
-    most = most_unpacked(packed) >> 20
+def too_long(name: str, line: int) -> DataError:
+    """What to say about a line or a cell that has no end."""
     return DataError(
-        f"{name}: its {packed:,} bytes unpack to more than {most:,} MiB, which no table of texts "
-        "does. If it is meant, set COTERIE_LIMITS=off."
+        f"{name}, line {line:,}: longer than {LONGEST_ROW >> 20} MiB. Is it a table? A quote that "
+        "is not closed, or line ends that are missing, may be the cause."
     )
 
 
-def too_long(name: str, place: str) -> DataError:
-    """What to say about a row or a cell that has no end."""
-    return DataError(
-        f"{name}, {place}: longer than {longest() >> 20:,} MiB. Is it a table? A quote that is "
-        "not closed, or line ends that are missing, may be the cause. If it is meant, set "
-        "COTERIE_LIMITS=off."
-    )
-
-
-def find_encoding(head: bytes, encoding: str) -> str:
+def find_encoding(head: bytes, encoding: str, name: str) -> str:
     """The encoding that a byte order mark tells, else the one that was named.
 
     Examples
     --------
-    >>> find_encoding("a,b".encode("utf-16-be"), "UTF16")
-    'utf-16-be'
+    >>> find_encoding("a,b".encode("utf-16"), "UTF8", "a.csv")
+    'utf-16'
     """
-    if head[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
-        return "utf-32"
-    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return "utf-16"
-    if head[:3] == codecs.BOM_UTF8:
-        return "utf-8-sig"
+    for mark, marked in BYTE_ORDER_MARKS.items():
+        if head.startswith(mark):
+            return marked
     try:
-        name = codecs.lookup(encoding).name
-        "".encode(encoding)  # fails with what is no encoding of texts, such as rot13 and zlib
-    except (LookupError, ValueError):
-        name = ""
-    if name in ("", "idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"):
-        raise UsageError(f"`encoding`: {encoding!r} is not an encoding of texts that Python knows.")
-    if name in ("utf-16", "utf-32"):  # without a mark: zeros are before or behind most letters
-        if head and head.isascii() and 0 not in head:
-            raise UsageError(f"`encoding={encoding!r}`: this is plain text; leave the option out.")
-        width = int(name[4:]) // 8
-        before, behind = head[::width].count(0), head[width - 1 :: width].count(0)
-        return f"{name}-{'be' if before > behind else 'le'}"
-    return name
+        named = codecs.lookup(encoding).name
+        "".encode(named)  # fails with what is no encoding of texts, such as rot13 and zlib
+    except (LookupError, ValueError) as error:
+        raise UsageError(
+            f"`encoding`: {encoding!r} is not an encoding of texts that Python knows."
+        ) from error
+    if named == "utf-8":
+        text = head.decode(named, "surrogateescape")
+        if len(ESCAPED.findall(text)) + text.count("\0") > FOREIGN * len(text):
+            raise DataError(
+                f"{name} is not UTF-8. If it is a text, name its `encoding`, such as cp1251, "
+                "gb18030 or utf-16-le. Other tables can be Parquet, Arrow or Excel (.xlsx)."
+            )
+    return named
 
 
 def file_of(name: str) -> tuple[Path, str]:
-    """The file that a name leads to, and which table in it: a sheet, ``table=...``, ``query=...``.
-
-    Examples
-    --------
-    >>> file_of("sqlite:///notes.db?query=SELECT body FROM notes")[1]
-    'query=SELECT body FROM notes'
-    """
+    """The file that a name leads to, and the sheet in it, which stands behind ``#``."""
     if not name:
         raise UsageError(f"there is no file {name!r}.")
-    if name.startswith(DATABASE):
-        path, _, inside = name.removeprefix(DATABASE).partition("?")
-        if inside and not inside.startswith(("query=", "table=")):
-            raise UsageError(
-                f"{name}: write sqlite:///FILE?table=NAME or sqlite:///FILE?query=SELECT ..."
-            )
-        return Path(unquote(path)), unquote(inside)
     path, mark, inside = name.rpartition("#")
     if mark and not path_of(name).exists() and path_of(path).is_file():
         return path_of(path), inside
@@ -328,7 +232,7 @@ def file_of(name: str) -> tuple[Path, str]:
 
 def is_address(name: str) -> bool:
     """Whether a file is not on a drive of this machine, but at an address such as s3://..."""
-    return "://" in name and not name.startswith(DATABASE)
+    return "://" in name
 
 
 def path_of(name: str) -> Path:
@@ -354,7 +258,7 @@ def several(name: str) -> list[Path]:
     try:
         if path.is_dir():
             inside = [p for p in path.iterdir() if p.is_file() and p.name[0] not in "._"]
-        elif glob.has_magic(name) and not name.startswith(DATABASE) and not path.exists():
+        elif glob.has_magic(name) and not path.exists():
             base, pattern = split_pattern(name)
             inside = list(base.glob(pattern))
         else:
@@ -389,49 +293,3 @@ def split_pattern(name: str) -> tuple[Path, str]:
     plain = next((i for i, step in enumerate(steps) if glob.has_magic(step)), len(steps) - 1)
     base = path_of("/".join(steps[:plain])) if away else Path(*steps[:plain])
     return base, "/".join(steps[plain:])
-
-
-def _open_pipe(path: Path) -> Any:
-    """An open pipe or terminal, to be read once; None for a file, which can be opened again."""
-    try:
-        mode = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError, ValueError) as error:
-        raise UsageError(f"there is no file {path}.") from error
-    if stat.S_ISREG(mode):
-        return None
-    if stat.S_ISFIFO(mode):
-        return _open_fifo(path)
-    terminal = path.open("rb") if stat.S_ISCHR(mode) else None
-    if terminal is None or not terminal.isatty():
-        raise UsageError(f"{path} is a device or a socket; name a file, a pipe or -.")
-    return terminal
-
-
-def _open_fifo(path: Path) -> Any:
-    """A pipe; waits as long as its writer takes, but not for ever for one to come."""
-    if str(path).startswith(("/dev/", "/proc/")):  # of the shell: its writer may be gone already
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        os.set_blocking(number, True)
-        return os.fdopen(number, "rb")
-    if not os.access(path, os.R_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    opened = queue.SimpleQueue[Any]()
-    threading.Thread(target=lambda: opened.put(path.open("rb")), daemon=True).start()
-    try:
-        return opened.get(timeout=WRITER_SECONDS)
-    except queue.Empty as error:
-        raise DataError(
-            f"{path} is a named pipe that no program opened for writing in {WRITER_SECONDS:.0f} "
-            "seconds; start the program that writes to it first."
-        ) from error
-
-
-def _undecodable(name: str, lines: int, error: UnicodeError, encoding: str) -> DataError:
-    """What to say about a byte that is not of the encoding."""
-    if not isinstance(error, UnicodeDecodeError):
-        return DataError(f"{name} is not {encoding}: {error}.")
-    line = lines + error.object.count(b"\n", 0, error.start) + 1
-    return DataError(
-        f"{name}, line {line}: the byte 0x{error.object[error.start]:02x} is not {encoding}. The "
-        "file was probably saved on Windows: try `encoding='cp1252'`, or save it as UTF-8."
-    )

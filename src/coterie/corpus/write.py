@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import chain, islice
 from math import isfinite
@@ -25,10 +26,9 @@ import pyarrow as pa
 from coterie._files import atomic_path
 from coterie._validation import need
 from coterie.corpus.corpus import CHUNK_ROWS, Columns, cell_values, combine, value_to_text
-from coterie.corpus.jsonlines import RAW, to_json, try_json
 from coterie.errors import DataError, UsageError
 
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "xlsx")
+FORMATS = ("csv", "jsonl", "parquet", "xlsx")
 SUFFIXES = tuple(f".{name}" for name in FORMATS)
 SHEET_ROWS = 1_048_576  # of a sheet, the header among them
 SHEET_COLUMNS = 16_384
@@ -37,7 +37,7 @@ EXACT_FLOAT = 2**53  # Excel's numbers are floats: larger whole numbers would lo
 COLUMN_WIDTHS = (8, 60)  # of a column, in characters
 MEASURED_ROWS = 200  # rows that decide how wide the columns are
 FORMULA = re.compile(r"[=+\-@\t\r\n]")
-ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")  # in XML
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 # Kinds of result columns; a part in which nothing has a value would leave them open.
 RESULT_TYPES = {
@@ -54,7 +54,7 @@ LEVEL_NUMBER = re.compile(r"level_\d+|theme|broad|medium|fine")
 
 
 def write_rows(path: Path, table: pa.Table, extra: Columns) -> list[str]:
-    """Write a table with further columns as CSV, TSV, JSON lines, Parquet or Excel, by the suffix.
+    """Write a table with further columns as CSV, JSON lines, Parquet or Excel, by the suffix.
 
     A new column whose name the input already uses is written as ``coterie_<name>``. Texts are
     written to the letter, also those that a spreadsheet would take for formulas: CSV is data for
@@ -101,25 +101,28 @@ def write_stream(
     """Write a table with further columns to an open text file, row by row."""
     whole = combine(table, extra)
     names = whole.column_names
-    if format == "jsonl":  # Parquet adds entries of its own to those of a field
-        raw = [(field.metadata or {}).items() >= RAW.items() for field in whole.schema]
+    if format == "jsonl":
         for row in table_rows(whole):
-            pairs = zip(row, raw, strict=True)
-            cells = [_value(c) if is_raw else None if c != c else c for c, is_raw in pairs]
-            file.write(to_json(dict(zip(names, cells, strict=True))) + "\n")  # JSON has no NaN
+            cells = (None if cell != cell else cell for cell in row)  # JSON has no NaN
+            file.write(to_json(dict(zip(names, cells, strict=True))) + "\n")
         return
     rows = ([value_to_text(value) for value in row] for row in table_rows(whole))
-    write_csv(file, chain([names] if header else [], rows), "\t" if format == "tsv" else ",")
+    write_csv(file, chain([names] if header else [], rows))
 
 
-def write_csv(file: TextIO, rows: Iterable[Sequence[str]], delimiter: str = ",") -> None:
+def to_json(value: object) -> str:
+    """JSON of a row, with letters as they are."""
+    return json.dumps(value, ensure_ascii=False, default=value_to_text)
+
+
+def write_csv(file: TextIO, rows: Iterable[Sequence[str]]) -> None:
     """Write rows of texts as CSV.
 
     Before Python 3.13 its writer leaves a carriage return bare, which readers take for the end of
     a row. So all cells of a row that has one are quoted.
     """
-    plain = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    quoted = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    plain = csv.writer(file, lineterminator="\n")
+    quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
     for row in rows:
         (quoted if any("\r" in cell for cell in row) else plain).writerow(row)
 
@@ -135,12 +138,6 @@ def result_kind(column: str) -> pa.DataType:
     return RESULT_TYPES.get(name, pa.int64() if LEVEL_NUMBER.fullmatch(name) else pa.string())
 
 
-def _value(cell: str | None) -> Any:
-    """What JSON says; the text itself if it is no JSON."""
-    value = None if cell is None else try_json(cell)
-    return cell if value is None and cell != "null" else value
-
-
 @dataclass(frozen=True)
 class Sheet:
     """A table for a workbook."""
@@ -148,37 +145,6 @@ class Sheet:
     name: str  # at most 28 characters, so that a number fits behind it
     header: Sequence[str]
     rows: Iterable[Sequence[Any]]  # gone through once
-
-
-@dataclass
-class ExcelLosses:
-    """What did not fit, counted while cells are written."""
-
-    cut: int = 0
-    replaced: int = 0
-    sheets: list[str] = field(default_factory=list)
-
-    def sentences(self, file: str) -> list[str]:
-        """In words, for whoever gets the workbook."""
-        out = []
-        if self.cut:
-            cells = "cell is" if self.cut == 1 else "cells are"
-            out.append(
-                f"{file}: {self.cut:,} {cells} longer than Excel's {LONGEST_CELL:,} characters and "
-                "cut; the CSV has all of them whole."
-            )
-        if self.replaced:
-            cells = "cell has" if self.replaced == 1 else "cells have"
-            out.append(
-                f"{file}: {self.replaced:,} {cells} characters that Excel cannot hold; they are "
-                "replaced by pictures of themselves."
-            )
-        for name in self.sheets:
-            out.append(
-                f"{file}: {name!r} has more than Excel's {SHEET_ROWS:,} rows and goes on in the "
-                f"sheets '{name} 2' and on."
-            )
-        return out
 
 
 def write_workbook(path: Path, sheets: Sequence[Sheet]) -> list[str]:
@@ -190,12 +156,6 @@ def write_workbook(path: Path, sheets: Sequence[Sheet]) -> list[str]:
         What did not fit, in sentences; empty if all did.
     """
     xlsxwriter: Any = need("xlsxwriter", "excel")
-    for sheet in sheets:
-        if len(sheet.header) > SHEET_COLUMNS:
-            raise DataError(
-                f"{path.name}: {len(sheet.header):,} columns are more than Excel's "
-                f"{SHEET_COLUMNS:,}; write Parquet or CSV instead."
-            )
     options = {
         "constant_memory": True,
         "strings_to_formulas": False,
@@ -203,9 +163,8 @@ def write_workbook(path: Path, sheets: Sequence[Sheet]) -> list[str]:
         "strings_to_numbers": False,
         "nan_inf_to_errors": False,
     }
-    losses = ExcelLosses()
-    with atomic_path(path) as temporary:
-        workbook = xlsxwriter.Workbook(str(temporary), options)
+    cut = 0
+    with atomic_path(path) as temporary, xlsxwriter.Workbook(str(temporary), options) as workbook:
         looks = {
             "head": workbook.add_format({"bold": True, "bottom": 1, "quote_prefix": True}),
             "quoted": workbook.add_format({"quote_prefix": True}),
@@ -213,9 +172,11 @@ def write_workbook(path: Path, sheets: Sequence[Sheet]) -> list[str]:
             "time": workbook.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
         }
         for sheet in sheets:
-            _write_sheet(workbook, sheet, looks, losses)
-        workbook.close()
-    return losses.sentences(path.name)
+            cut += _write_sheet(workbook.add_worksheet(sheet.name), sheet, looks)
+    if not cut:
+        return []
+    cells = "cell is" if cut == 1 else "cells are"
+    return [f"{path.name}: {cut:,} {cells} cut at Excel's {LONGEST_CELL:,} characters."]
 
 
 def spreadsheet_text(text: str) -> str:
@@ -229,37 +190,28 @@ def spreadsheet_text(text: str) -> str:
     return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
 
 
-def _write_sheet(workbook: Any, sheet: Sheet, looks: dict[str, Any], losses: ExcelLosses) -> None:
-    rows: Iterator[Sequence[Any]] = iter(sheet.rows)
+def _write_sheet(page: Any, sheet: Sheet, looks: dict[str, Any]) -> int:
+    """Write a sheet; returns how many cells were cut."""
+    if len(sheet.header) > SHEET_COLUMNS:
+        raise DataError(f"a sheet of Excel has at most {SHEET_COLUMNS:,} columns; write Parquet.")
+    rows = iter(sheet.rows)
     first = list(islice(rows, MEASURED_ROWS))
-    widths = [_width(name, [row[i] for row in first]) for i, name in enumerate(sheet.header)]
-    rest = chain(first, rows)
-    number = 0
-    while True:
-        batch = islice(rest, SHEET_ROWS - 1)
-        head = next(batch, None)
-        if head is None and number:
-            return
-        number += 1
-        if number == 2:
-            losses.sheets.append(sheet.name)
-        page = workbook.add_worksheet(sheet.name if number == 1 else f"{sheet.name} {number}")
-        for i, width in enumerate(widths):
-            page.set_column(i, i, width)
-        for i, name in enumerate(sheet.header):
-            page.write_string(0, i, _fit(name, losses), looks["head"])
-        page.freeze_panes(1, 0)
-        last = 0
-        for last, row in enumerate(batch if head is None else chain([head], batch), 1):
-            for i, value in enumerate(row):
-                _write_cell(page, (last, i), value, looks, losses)
-        if sheet.header:
-            page.autofilter(0, 0, last, len(sheet.header) - 1)
+    for i, name in enumerate(sheet.header):
+        page.set_column(i, i, _width(name, [row[i] for row in first]))
+        page.write_string(0, i, _fit(name), looks["head"])
+    page.freeze_panes(1, 0)
+    number = cut = 0
+    for number, row in enumerate(chain(first, rows), 1):
+        if number >= SHEET_ROWS:
+            raise DataError(f"a sheet of Excel has at most {SHEET_ROWS:,} rows; write CSV.")
+        cut += sum(_write_cell(page, (number, i), value, looks) for i, value in enumerate(row))
+    if sheet.header:
+        page.autofilter(0, 0, number, len(sheet.header) - 1)
+    return cut
 
 
-def _write_cell(
-    page: Any, place: tuple[int, int], value: object, looks: dict[str, Any], losses: ExcelLosses
-) -> None:
+def _write_cell(page: Any, place: tuple[int, int], value: object, looks: dict[str, Any]) -> bool:
+    """Write a cell; returns whether its text is cut."""
     if isinstance(value, bool):
         page.write_boolean(*place, value)
     elif isinstance(value, (int, float)) and isfinite(value) and abs(value) <= EXACT_FLOAT:
@@ -267,34 +219,24 @@ def _write_cell(
     elif isinstance(value, date) and value.year >= 1900 and not getattr(value, "tzinfo", None):
         look = looks["time"] if isinstance(value, datetime) else looks["date"]
         page.write_datetime(*place, value, look)
-    else:
-        text = value_to_text(value)
-        if text:
-            look = (looks["quoted"],) if FORMULA.match(text) else ()
-            page.write_string(*place, _fit(text, losses), *look)
+    elif text := value_to_text(value):
+        look = looks["quoted"] if FORMULA.match(text) else None
+        page.write_string(*place, _fit(text), look)
+        return _units(text) > LONGEST_CELL
+    return False
 
 
-def _fit(text: str, losses: ExcelLosses) -> str:
-    """The text as Excel can hold it."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if ILLEGAL.search(text):
-        losses.replaced += 1
-        text = ILLEGAL.sub(_picture, text)
-    if len(text) * 2 > LONGEST_CELL and _units(text) > LONGEST_CELL:
-        losses.cut += 1
-        note = f" … [cut: {len(text):,} characters]"
-        raw = text.encode("utf-16-le")[: 2 * (LONGEST_CELL - _units(note))]
-        text = raw.decode("utf-16-le", errors="ignore") + note
+def _fit(text: str) -> str:
+    """The text as Excel can hold it: without characters that XML has not, and cut if it is long."""
+    text = ILLEGAL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+    if _units(text) > LONGEST_CELL:
+        raw = text.encode("utf-16-le")[: 2 * (LONGEST_CELL - 1)]
+        text = raw.decode("utf-16-le", errors="ignore") + "…"
     return text
 
 
-def _picture(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else "\ufffd"
-
-
 def _units(text: str) -> int:
-    return len(text.encode("utf-16-le")) // 2
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "replace")) // 2
 
 
 def _width(name: str, values: Sequence[Any]) -> int:
@@ -315,7 +257,7 @@ def open_table(path: Path) -> Iterator[TableWriter]:
 
 
 class TableWriter:
-    """Writes parts of a table as CSV, TSV, JSON lines or Parquet, by the suffix of ``path``."""
+    """Writes parts of a table as CSV, JSON lines or Parquet, by the suffix of ``path``."""
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
         self.path, self.suffix = path, check_suffix(path)

@@ -332,7 +332,7 @@ def predict_file(  # noqa: PLR0913 - what the command has
     folder : str or Path
         Of a run, or of a saved model.
     file : str or Path
-        CSV, TSV, JSON lines, Parquet, Arrow or plain text; ``"-"`` is standard input.
+        CSV, TSV, JSON lines, Parquet, Arrow, Excel or plain text; ``"-"`` is standard input.
     out : str, Path or text file
         A table to write, by its suffix; it gets its name when it is complete. An open file gets
         CSV as rows come in.
@@ -395,7 +395,7 @@ def _to_workbook(
 
 def _to_file(out: Path, stream: TextStream, labeller: Labeller) -> int:
     """Write the labelled rows part by part; returns how many they are."""
-    total = 0 if stream.source.is_pipe else stream.most_rows()
+    total = stream.most_rows()
     progress = make_progress(1) if total > CHUNK_ROWS else Progress()
     with open_table(out) as table, working(progress, "label", total):
         for rows, columns in label(stream, labeller):

@@ -16,10 +16,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from coterie._progress import make_progress, working
 from coterie.corpus import (
     CleanTexts,
@@ -34,7 +30,7 @@ from coterie.corpus import (
     read_corpus,
 )
 from coterie.corpus.corpus import make_note
-from coterie.corpus.source import file_of, longest, too_long
+from coterie.corpus.source import file_of
 from coterie.corpus.vectors import VectorRows
 from coterie.description.tally import ColumnLook, Kinds
 from coterie.encoders import GivenVectors
@@ -79,7 +75,7 @@ def _read(data: Any, options: Options, engine: Engine) -> Corpus:
             return corpus
         return draw_sample(corpus, size, options, len(corpus))
     where = bundled(str(data)) if isinstance(data, (str, Path)) else data
-    stream = TextStream(Source(where, again=True), **options.reading)
+    stream = TextStream(Source(where), **options.reading)
     if stream.source.parts and stream.format == "parquet":
         shards = shards_from([part.name for part in stream.source.parts if part.head()])
         if limit is not None and sum(shard.rows for shard in shards) > limit:
@@ -231,7 +227,6 @@ def draw_sample(table: TextStream | Corpus, size: int, options: Options, most: i
 def _check(corpus: Corpus, options: Options) -> None:
     """Refuse what cannot work, before anything is fitted."""
     if corpus.large is None:
-        _refuse_long_rows(corpus.table)
         return
     needed = {
         "`keep`": options.keep,
@@ -247,17 +242,6 @@ def _check(corpus: Corpus, options: Options) -> None:
                 f"{len(corpus.large.survey.texts):,} texts is fitted; leave it out, or fit all "
                 "with `fit_sample=0`."
             )
-
-
-def _refuse_long_rows(table: pa.Table) -> None:
-    """Refuse a row that is too long for the table of a run."""
-    total = np.zeros(len(table), dtype=np.int64)
-    for column in table.columns:
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            for size in (pc.binary_length(column), pc.count_substring(column, '"')):
-                total += pc.fill_null(size, 0).to_numpy()  # a quote is written twice
-    if len(total) and total.max() > longest():
-        raise too_long("the texts", f"row {total.argmax() + 1:,}")
 
 
 def take_vectors(corpus: Corpus, said: Any) -> tuple[Corpus, GivenVectors]:
