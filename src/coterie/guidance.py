@@ -372,9 +372,7 @@ def as_groups(given: object, name: str) -> list[Any]:
     return list(found)
 
 
-def theme_texts(
-    themes: Any, where: str | None = None, places: Sequence[str] | None = None
-) -> dict[str, tuple[str, ...]]:
+def theme_texts(themes: Any, where: str | None = None) -> dict[str, tuple[str, ...]]:
     """Names of themes, and the texts that tell what each is about.
 
     Parameters
@@ -383,8 +381,6 @@ def theme_texts(
         Names, or mappings with ``name``, ``description``, ``keywords`` and ``examples``.
     where : str, optional
         What messages call the list. Default: the argument.
-    places : sequence of str, optional
-        What messages call each of them.
 
     Examples
     --------
@@ -397,8 +393,8 @@ def theme_texts(
             f"{where} should be a file, or a list of names or mappings; got {themes!r:.80}."
         )
     out: dict[str, tuple[str, ...]] = {}
-    for number, entry in enumerate(themes):
-        place = f"{where}, theme {number + 1}" if places is None else places[number]
+    for number, entry in enumerate(themes, 1):
+        place = f"{where}, theme {number}"
         name, texts = _theme(entry, place)
         if name.casefold() in {other.casefold() for other in out}:
             raise DataError(f"{place}: the theme {name!r} occurs twice; remove one.")

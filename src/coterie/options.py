@@ -171,7 +171,7 @@ class Options(Reading):
         None, "Groups of rows, counted from 0, that are all in different clusters."
     )
     keep: str | Path | None = option(
-        None, "Earlier run: matched clusters keep number, name and lock.", "Guidance", "RUN"
+        None, "Earlier run: matched clusters keep number and name.", "Guidance", "RUN"
     )
     folder: str | Path | None = option(
         None,
@@ -257,11 +257,6 @@ class Options(Reading):
         if self.n_clusters is None:
             return self.levels[-1] if self.levels else None
         return None if self.n_clusters == "auto" else self.n_clusters
-
-    @property
-    def guided(self) -> bool:
-        """Whether themes, labels or constraints are given."""
-        return any(name != "only_known" for name in self.steered)
 
     @property
     def reading(self) -> dict[str, Any]:

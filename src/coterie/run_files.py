@@ -175,20 +175,11 @@ MANIFEST_SHAPE: dict[str, Any] = {
     "names?": {"by?": str, "before?": {int: str}},
     "editing?": {
         "edits?": Count,
-        "locked?": [ClusterId],
         "named?": [ClusterId],
-        "done?": [ClusterId],
         "next_id?": ClusterId,
-        "merged?": [ClusterId],
-        "split?": [[ClusterId]],
-        "deleted?": {int: str},
         "kept?": {
             "run": str,
             **dict.fromkeys(("matched", "clusters", "new", "known", "predicted"), Count),
-            **dict.fromkeys(("fitted", "emptied", "beside"), Count),
-            "lost": [str],
-            "undescribed": [str],
-            "again?": {"more": int, "done": [str], "left": [str]},
         },
     },
     "updates?": [

@@ -138,7 +138,7 @@ def _about_changes(facts: Mapping[str, Any]) -> list[str]:
     """What was kept from an earlier run, edited and added."""
     out, editing = [], facts.get("editing", {})
     if "kept" in editing:
-        out += kept_sentences(editing["kept"])
+        out.append(kept_sentence(editing["kept"]))
     if editing.get("edits"):
         out.append(f"Edited by hand: {counted(editing['edits'], 'edit')}, listed in {LOG}.")
     if updates := facts.get("updates", ()):
@@ -150,34 +150,10 @@ def _about_changes(facts: Mapping[str, Any]) -> list[str]:
     return out
 
 
-def kept_sentences(kept: Mapping[str, Any]) -> list[str]:
+def kept_sentence(kept: Mapping[str, Any]) -> str:
     """What a run took over from an earlier one."""
-    out = [
+    return (
         f"Numbers and names are kept from {kept['run']}: {kept['matched']} of {kept['clusters']} "
         f"clusters live on; new clusters: {kept['new']}. Matched by {kept['known']:,} texts in its "
         f"table and {kept['predicted']:,} placed by its model."
-    ]
-    out += [
-        f"The locked cluster {cluster} is not in the new data: none of its texts is there, and no "
-        "new cluster continues it."
-        for cluster in kept["lost"]
-    ]
-    out += [
-        f"The description of {cluster} is dropped: more than a tenth of its texts changed."
-        for cluster in kept["undescribed"]
-    ]
-    again = kept.get("again", {"more": 0, "done": [], "left": []})
-    if again["done"]:
-        out.append(f"Edits of {kept['run']} were repeated: {', '.join(again['done'])}.")
-    if again["left"]:
-        out.append(f"Merged or split by hand, and not found again: {', '.join(again['left'])}.")
-    now = kept["fitted"] - kept["emptied"] + kept["beside"] + again["more"]
-    why = ["edits were repeated"] if again["more"] else []
-    if kept["emptied"]:
-        why.append(f"all texts of {kept['emptied']} are in locked clusters or were moved by hand")
-    if kept["beside"]:
-        why.append(f"{kept['beside']} locked ones that none continues were kept beside them")
-    if now != kept["fitted"]:
-        said = ", and ".join(why)
-        out.append(f"There are {now} clusters instead of {kept['fitted']}: {said}.")
-    return out
+    )

@@ -22,7 +22,7 @@ VERBS = {
     "predict": ("runs", "Assign new texts to the clusters of a run."),
     "update": ("runs", "Add new rows to a run; all old rows stay where they are."),
     "cut": ("runs", "Show more or fewer clusters of a run."),
-    "edit": ("runs", "Merge, split, rename, delete and lock the clusters of a run; move texts."),
+    "edit": ("runs", "Merge, split, rename and delete the clusters of a run; move texts."),
     "name": ("names", "Name the clusters of a run with a language model."),
     "compare": ("analyses", "Compare two clusterings, or two clusters of a run."),
     "stability": ("analyses", "Measure how stable the clusters of a run are."),

@@ -161,7 +161,7 @@ def update(
     A new row joins the cluster that it fits. Five or more different texts that fit no cluster and
     are similar become a new cluster, with a number that was never used; where clusters are small,
     fewer texts are enough. Old rows keep cluster, number and name, and their lines in
-    assignments.csv stay byte for byte. Merges, splits, names and locks stay, too. changes.html
+    assignments.csv stay byte for byte. Merges, splits and names stay, too. changes.html
     shows what changed.
 
     With --fail-above 10% the exit code is 4 if more than 10% of the new texts fit no cluster; the
@@ -219,10 +219,10 @@ def edit(
     no_cache: bool = options.NO_CACHE,
     as_json: bool = options.AS_JSON,
 ) -> None:
-    """Merge, split, rename, delete and lock the clusters of a run; move texts.
+    """Merge, split, rename and delete the clusters of a run; move texts.
 
     The table, the page and the model change together, or not at all if an edit is not possible. New
-    texts follow the edits; later runs with --keep repeat them, and keep numbers, names and locks.
+    texts follow the edits; later runs with --keep keep numbers and names.
 
     A file of edits, applied in order:
 
@@ -233,10 +233,8 @@ def edit(
         - move: {rows: [12, {contains: "gift card"}], to: 5}
         - reassign: {rows: outliers, min_confidence: 0.3}
         - delete: [6]
-        - lock: [2, 5]
-        - done: [2]
 
-    unlock and reopen take the last two back. delete moves each text of a cluster to its next best
+    delete moves each text of a cluster to its next best
     one; reassign moves outliers to their nearest clusters.
 
     Examples:

@@ -1,4 +1,4 @@
-"""Changes by hand that last: merge, split, rename, move, lock and cut clusters of a run."""
+"""Changes by hand that last: merge, split, rename, move, delete and cut clusters of a run."""
 
 from coterie.editing.edit import Edited, cut, edit, undo
 from coterie.editing.parse import Edit, read_edits

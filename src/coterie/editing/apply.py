@@ -6,7 +6,7 @@ Edits work on a copy of the rows and names, so that nothing is written before al
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -44,9 +44,7 @@ class Draft:
     ids: list[str] | None = None
     # (n,): rows that fit no cluster; they follow the nearest one, but do not count
     outliers: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    locked: set[int] = field(default_factory=set)
     named: set[int] = field(default_factory=set)  # clusters whose names a person gave
-    finished: set[int] = field(default_factory=set)  # clusters that a person has marked as done
     # Clusters with a description or quotes from a language model
     described: set[int] = field(default_factory=set)
     # Clusters of texts by their fingerprints
@@ -61,11 +59,6 @@ class Draft:
     steps: list[Step] = field(default_factory=list)
     done: list[str] = field(default_factory=list)  # what was done, in sentences
     notes: list[str] = field(default_factory=list)  # what else that changed, in sentences
-    # Clusters that a person has merged, groups of parts that a person has split, and names of
-    # deleted ones: for later runs that keep this one
-    merged: set[int] = field(default_factory=set)
-    parted: list[list[int]] = field(default_factory=list)
-    deleted: dict[int, str] = field(default_factory=dict)
     # Gives the assigner of the model before the edits; asked only if an edit needs it
     get_assigner: Callable[[], EditedAssigner] | None = None
     # (n,): confidence and outlier score of each row before the edits
@@ -97,12 +90,7 @@ class Draft:
             next_id=run.next_id,
             ids=run.ids,
             outliers=run.outliers.copy(),
-            locked=set(earlier.get("locked", [])),
             named=set(earlier.get("named", [])),
-            finished=set(earlier.get("done", [])),
-            merged=set(earlier.get("merged", [])),
-            parted=[list(parts) for parts in earlier.get("split", [])],
-            deleted={int(i): name for i, name in earlier.get("deleted", {}).items()},
             described={c.id for c in known if c.description or c.quotes},
             corrections={mark: cut.get(finest, finest) for mark, finest in led_to.items()},
             tree=run.tree,
@@ -117,15 +105,7 @@ class Draft:
     @property
     def facts(self) -> dict[str, Any]:
         """What the manifest keeps for later edits."""
-        return {
-            "locked": sorted(self.locked),
-            "named": sorted(self.named),
-            "done": sorted(self.finished),
-            "next_id": self.next_id,
-            **({"merged": sorted(self.merged)} if self.merged else {}),
-            **({"split": self.parted} if self.parted else {}),
-            **({"deleted": {str(i): n for i, n in self.deleted.items()}} if self.deleted else {}),
-        }
+        return {"named": sorted(self.named), "next_id": self.next_id}
 
     @property
     def marked(self) -> Ints:
@@ -141,13 +121,6 @@ class Draft:
         """A number that is not used any more, and never again."""
         del self.names[cluster]
         self.named.discard(cluster)
-        self.unmark({cluster})
-
-    def unmark(self, gone: Collection[int]) -> None:
-        """Merged clusters, and parts of splits, that are none any more; nor is a part alone."""
-        self.merged.difference_update(gone)
-        groups = [[part for part in group if part not in gone] for group in self.parted]
-        self.parted = [group for group in groups if len(group) > 1]
 
     def given_names(self) -> dict[int, str | None]:
         """Names of clusters that are shown, and those that a person gave to others."""
@@ -155,13 +128,10 @@ class Draft:
         return {**{i: known[i] for i in self.named & known.keys()}, **self.names}
 
     def renew(self, clusters: Iterable[int]) -> None:
-        """Clusters that are no longer those that were described, or marked as done."""
+        """Clusters that are no longer those that were described."""
         for cluster in sorted(self.described & set(clusters)):
             self.notes.append(f"the description of {self.shown(cluster)} is dropped")
-        for cluster in sorted(self.finished & set(clusters)):
-            self.notes.append(f"cluster {cluster} is not marked as done any more")
         self.described.difference_update(clusters)
-        self.finished.difference_update(clusters)
 
     def size(self, cluster: int) -> int:
         """Rows in a cluster."""
@@ -192,22 +162,10 @@ class Draft:
                 to = now.get(mark, cut.get(self.led_to.get(mark, -1), cluster))
                 self.corrections |= {mark: to} if to in self.names else {}
 
-    def open_finest(self, cluster: int) -> list[int]:
-        """The finest clusters inside a cluster of a merge tree that are in no locked part of it."""
-        assert self.tree is not None
-        parts = self.locked.intersection(self.tree.nodes_in(cluster)) - {cluster}
-        locked = {leaf for part in parts for leaf in self.tree.below(part)}
-        return [leaf for leaf in self.tree.below(cluster) if leaf not in locked]
-
-    def locked_finest(self) -> list[int]:
-        """The finest clusters inside locked ones, shown or not."""
-        if self.tree is None:
-            return sorted(self.locked)
-        return [leaf for locked in self.locked for leaf in self.tree.below(locked)]
-
     def nearest_finest(self, rows: Ints, cluster: int) -> Ints:
         """The finest cluster inside a cluster whose mean is nearest to each of these rows."""
-        found = np.array(self.open_finest(cluster))
+        assert self.tree is not None
+        found = np.array(self.tree.below(cluster))
         if len(found) == 1:
             return np.full(len(rows), found[0])
         vectors, others = self.get_vectors(), ~np.isin(np.arange(len(self.labels)), rows)
@@ -310,8 +268,7 @@ def apply_edits(edits: Sequence[Edit], draft: Draft) -> None:
     """Do all edits in their order, on the working copy."""
     for edit in edits:
         for cluster in edit.clusters:
-            hidden = edit.kind == "unlock" and cluster in draft.locked
-            if cluster not in draft.names and not hidden:
+            if cluster not in draft.names:
                 known = ", ".join(map(str, sorted(draft.names)))
                 raise DataError(
                     f"{edit.where}: there is no cluster {cluster}; there are {known}.",
@@ -323,15 +280,12 @@ def apply_edits(edits: Sequence[Edit], draft: Draft) -> None:
 def _merge(edit: Edit, draft: Draft) -> None:
     """The first cluster named takes the rows of the others, whose numbers are retired."""
     touched = {*edit.clusters} if draft.tree is None else draft.tree.touched(edit.clusters)
-    _refuse_locked(edit, draft, touched)
     into, *others = edit.clusters
     said = ", ".join(draft.shown(cluster) for cluster in others)
     before = draft.shown(into)
     draft.renew(touched)
     for cluster in others:
         draft.retire(cluster)
-    draft.unmark(touched)
-    draft.merged.add(into)
     if edit.names:
         _check_free(edit, draft, edit.names[0], into)
     draft.rename(into, edit.names[0] if edit.names else None)
@@ -353,7 +307,6 @@ def _merge(edit: Edit, draft: Draft) -> None:
 def _split(edit: Edit, draft: Draft) -> None:
     """The parts that the merge tree has, or else those of k-means."""
     (cluster,) = edit.clusters
-    _refuse_locked(edit, draft, edit.clusters)
     if draft.tree is None or not _open(edit, draft, draft.tree, cluster):
         _split_by_kmeans(edit, draft, cluster)
 
@@ -375,8 +328,6 @@ def _open(edit: Edit, draft: Draft, tree: Tree, cluster: int) -> bool:
     for part, name in zip(parts, edit.names, strict=False):
         draft.rename(part, name)
     draft.follow_corrections({cluster})
-    draft.unmark({cluster})
-    draft.parted.append(parts)
     draft.moved = True
     sizes = ", ".join(f"{i}: {draft.size(i):,}" for i in parts)
     draft.done.append(f"split {said} into {edit.into} parts ({sizes} rows)")
@@ -388,8 +339,6 @@ def _split_by_kmeans(edit: Edit, draft: Draft, cluster: int) -> None:
 
     In a merge tree it stays that of the cluster, which coarser cuts show.
     """
-    gone = set[int]() if draft.tree is None else draft.tree.touched([cluster])
-    _refuse_locked(edit, draft, gone)
     vectors = draft.get_vectors()[draft.rows(cluster)]
     distinct = len(np.unique(vectors, axis=0))
     if distinct < edit.into:
@@ -410,7 +359,7 @@ def _split_by_kmeans(edit: Edit, draft: Draft, cluster: int) -> None:
     for i, wanted in enumerate(edit.names):
         _check_free(edit, draft, wanted, cluster, edit.names[:i])
     said = draft.shown(cluster)
-    draft.renew(edit.clusters if draft.tree is None else gone)
+    draft.renew(edit.clusters if draft.tree is None else draft.tree.touched([cluster]))
     step = Split(cluster, ids, parts_assigner(found.centers[order], vectors, seed))
     rows = np.flatnonzero(draft.labels == cluster)
     draft.labels[rows] = np.array(ids)[
@@ -425,10 +374,6 @@ def _split_by_kmeans(edit: Edit, draft: Draft, cluster: int) -> None:
     for part, name in zip(ids, edit.names or [None] * edit.into, strict=True):
         draft.rename(part, name)
     draft.follow_corrections({cluster})
-    draft.merged.discard(cluster)
-    if draft.tree is not None:
-        draft.unmark({cluster})
-    draft.parted.append(list(ids))
     draft.next_id = next(free)
     draft.steps.append(step)
     draft.moved = True
@@ -457,7 +402,6 @@ def parts_assigner(centers: Floats, vectors: Floats, seed: int) -> CenterAssigne
 
 
 def _rename(edit: Edit, draft: Draft) -> None:
-    _refuse_locked(edit, draft, edit.clusters)
     new = dict(zip(edit.clusters, edit.names, strict=True))
     said = [f"renamed {draft.shown(cluster)} to {name}" for cluster, name in new.items()]
     draft.names |= dict.fromkeys(new)  # two clusters may exchange their names
@@ -471,17 +415,7 @@ def _move(edit: Edit, draft: Draft) -> None:
     """Rows and their texts go to another cluster, in later predictions, too."""
     (to,) = edit.clusters
     rows = select_rows(edit, draft)
-    inside = rows[~draft.outliers[rows]]
-    touched = {to, *draft.labels[inside].tolist()}
     leaving = rows[(draft.labels[rows] != to) | draft.outliers[rows]]
-    if draft.tree is not None:
-        left = draft.finest[np.intersect1d(inside, leaving)].tolist()
-        touched |= draft.tree.touched([to, *left]) - {*draft.tree.nodes_in(to)}
-        if draft.outliers[leaving].any():
-            touched |= {i for i in draft.locked if to in draft.tree.nodes_in(i)}
-        if not draft.open_finest(to):
-            touched |= {*draft.tree.nodes_in(to)}
-    _refuse_locked(edit, draft, touched)
     if not len(leaving):
         raise DataError(
             f"{edit.where}: all {len(rows)} rows are in cluster {to} already; leave the edit out."
@@ -499,17 +433,16 @@ def _move(edit: Edit, draft: Draft) -> None:
 
 
 def _reassign(edit: Edit, draft: Draft) -> None:
-    """Outliers join their nearest clusters, in later predictions, too; locked ones take none."""
+    """Outliers join their nearest clusters, in later predictions, too."""
     if not draft.outliers.any():
         raise DataError(f"{edit.where}: no text is an outlier; leave the edit out.")
     taken = draft.outliers & (draft.confidence >= edit.min_confidence)
     taken &= draft.scores <= edit.max_score
-    finest = draft.labels if draft.tree is None else draft.finest
-    rows = np.flatnonzero(taken & ~np.isin(finest, draft.locked_finest()))
+    rows = np.flatnonzero(taken)
     if not len(rows):
         raise DataError(
-            f"{edit.where}: no outlier is as near to a cluster that is not locked; give a lower "
-            "'min_confidence' or a higher 'max_score'."
+            f"{edit.where}: no outlier is as near to a cluster; give a lower 'min_confidence' or "
+            "a higher 'max_score'."
         )
     clusters = np.unique(draft.labels[rows])
     for cluster in clusters.tolist():
@@ -529,20 +462,15 @@ def _delete(edit: Edit, draft: Draft) -> None:
 def _delete_one(edit: Edit, draft: Draft, cluster: int) -> None:
     gone, tree = {cluster}, draft.tree
     if tree is not None:
-        gone |= {i for i in tree.nodes_in(cluster)}
-        _refuse_locked(edit, draft, (i for i in draft.locked if cluster in tree.nodes_in(i)))
-    _refuse_locked(edit, draft, gone)
-    blocked = draft.locked_finest()
-    if not {*draft.names} - {cluster} - draft.locked:
+        gone |= {*tree.nodes_in(cluster)}
+    if len(draft.names) < 2:
         raise DataError(
             f"{edit.where}: there is no other cluster that could take the rows of {cluster}; "
-            "unlock one, or leave the edit out."
+            "leave the edit out."
         )
     said, rows = draft.shown(cluster), np.flatnonzero(draft.labels == cluster)
     draft.renew(gone)
-    draft.deleted[cluster] = draft.names[cluster] or ""
     draft.retire(cluster)
-    draft.unmark(gone)
     draft.corrections = {m: c for m, c in draft.corrections.items() if c != cluster}
     if tree is not None:
         if cluster not in tree.leaves:
@@ -551,43 +479,15 @@ def _delete_one(edit: Edit, draft: Draft, cluster: int) -> None:
     draft.steps.append(Delete(cluster))
     assert draft.get_assigner is not None
     assigner = draft.get_assigner().then(*draft.steps)
-    logits = assigner.finest_logits(draft.get_vectors()[rows])
-    best = logits.argmax(axis=1)
-    logits[:, blocked] = -np.inf
-    finest = np.where(draft.outliers[rows], best, logits.argmax(axis=1))
+    finest = assigner.finest_logits(draft.get_vectors()[rows]).argmax(axis=1)
     draft.labels[rows] = finest
     if draft.tree is not None:
         cut = draft.tree.cut()
         draft.finest[rows], draft.labels[rows] = finest, [cut[leaf] for leaf in finest.tolist()]
-    for row in rows[finest != best].tolist():  # those that a locked cluster would have taken
-        draft.correct(np.array([row]), int(draft.labels[row]))
     draft.moved = True
     inside = draft.labels[rows[~draft.outliers[rows]]].tolist()
     to = ", ".join(f"{count:,} to {draft.shown(i)}" for i, count in Counter(inside).most_common())
     draft.done.append(f"deleted {said}: rows go {to}")
-
-
-# Edits that mark clusters: which of the draft's sets they change, whether they take the mark
-# away, and the sentence about it
-_MARKS = {
-    "lock": ("locked", False, "locked {}"),
-    "unlock": ("locked", True, "unlocked {}"),
-    "done": ("finished", False, "marked {} as done"),
-    "reopen": ("finished", True, "reopened {}"),
-}
-_CALLED = {"locked": "locked", "finished": "marked as done"}
-
-
-def _mark(edit: Edit, draft: Draft) -> None:
-    """Lock clusters or mark them as done, or take that back."""
-    mark, back, sentence = _MARKS[edit.kind]
-    marked: set[int] = getattr(draft, mark)
-    for cluster in edit.clusters:
-        if back and cluster not in marked:
-            called = _CALLED[mark]
-            raise DataError(f"{edit.where}: cluster {cluster} is not {called}; leave it out.")
-    (marked.difference_update if back else marked.update)(edit.clusters)
-    draft.done.append(sentence.format(", ".join(map(draft.shown, edit.clusters))))
 
 
 _EDITS = {
@@ -597,17 +497,7 @@ _EDITS = {
     "move": _move,
     "reassign": _reassign,
     "delete": _delete,
-    **dict.fromkeys(_MARKS, _mark),
 }
-
-
-def _refuse_locked(edit: Edit, draft: Draft, clusters: Iterable[int]) -> None:
-    locked = sorted(draft.locked & set(clusters))
-    if locked:
-        raise DataError(
-            f"{edit.where}: cluster {draft.shown(locked[0])} is locked: it keeps its rows and "
-            f"its name; put 'unlock: [{locked[0]}]' before this edit if you mean it."
-        )
 
 
 def _check_free(

@@ -60,8 +60,7 @@ class Edited:
     clusters : dict of int to str
         Names of the clusters there are now.
     notes : tuple of str
-        What else changed by them, in sentences: descriptions that were dropped, and clusters that
-        are not marked as done any more.
+        What else changed by them, in sentences: descriptions that were dropped.
     """
 
     run: Path
@@ -79,7 +78,7 @@ def edit(
     dry_run: bool = False,
     version: str | None = None,
 ) -> Any:
-    """Merge, split, rename, delete, lock or mark as done clusters of a run or a model; move texts.
+    """Merge, split, rename or delete clusters of a run or a model; move texts.
 
     All edits are checked before anything changes. Numbers are stable: a merge keeps the number of
     the first cluster named, the largest part of a split keeps its number, and a number that is
@@ -116,7 +115,7 @@ def edit(
         names = {i: name or "" for i, name in sorted(draft.names.items())}
         if not dry_run:
             after = take_edits(run, draft)
-            log = {"edits": [e.to_dict() for e in wanted], "done": draft.done}
+            log = {"edits": [e.told for e in wanted], "done": draft.done}
             save(run, after, log={**log, **({"notes": draft.notes} if draft.notes else {})})
             names = after.names
     return Edited(folder, tuple(draft.done), names, tuple(draft.notes))

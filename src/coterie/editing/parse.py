@@ -1,8 +1,8 @@
 """Edits read from YAML or JSON files, or from Python values, and checked one by one.
 
 The usual reading of YAML turns ``no`` into False and ``1.10`` into a number, which is wrong for
-names of clusters. Here every value is the text that was written. Anchors, tags and repeated
-keys are rejected, because they hide what a file does.
+names of clusters. Here every value is the text that was written. Aliases and repeated keys are
+rejected, because they hide what a file does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,7 @@ from coterie.errors import DataError, UsageError
 from coterie.run_files import NO_CLUSTER, NONE_OF_THESE
 
 LARGEST = 8 << 20  # bytes of a file
-YAML_DEPTH = 20  # lists and mappings in one another
-YAML_EVENTS = 200_000  # values, lists and mappings
-KINDS = ("str", "int", "float", "bool", "null", "seq", "map", "timestamp", "merge", "value")
-PLAIN = {f"tag:yaml.org,2002:{kind}" for kind in KINDS}
+DEPTH = 20  # lists and mappings in one another
 NAME_LENGTH = 100  # characters
 FILES = {".yaml", ".yml", ".json"}
 EXAMPLES = {
@@ -33,10 +30,6 @@ EXAMPLES = {
     "move": 'move: {rows: [12, {contains: "late"}], to: 5}',
     "reassign": "reassign: outliers",
     "delete": "delete: [4]",
-    "lock": "lock: [2, 5]",
-    "unlock": "unlock: [2]",
-    "done": "done: [2, 5]",
-    "reopen": "reopen: [2]",
 }
 # Keys of edits that are mappings; the value alone is that of the first.
 KEYS = {
@@ -61,68 +54,52 @@ class Edit:
     # Of "reassign": outliers with less confidence, or a higher score, stay
     min_confidence: float = 0.0
     max_score: float = 1.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """The edit as a file would have it; reading that gives the edit back."""
-        if self.kind == "merge":
-            more = {"name": self.names[0]} if self.names else {}
-            return {"merge": list(self.clusters), **more}
-        if self.kind == "split":
-            names = {"names": list(self.names)} if self.names else {}
-            return {"split": {"cluster": self.clusters[0], "into": self.into, **names}}
-        if self.kind == "rename":
-            return {"rename": {str(c): n for c, n in zip(self.clusters, self.names, strict=True)}}
-        if self.kind == "move":
-            return {"move": {"rows": list(self.rows), "to": self.clusters[0]}}
-        if self.kind == "reassign":
-            limits = {"min_confidence": self.min_confidence, "max_score": self.max_score}
-            return {"reassign": {"rows": "outliers", **limits}}
-        return {self.kind: list(self.clusters)}
+    told: Mapping[Any, Any] | None = None  # as it was written
 
 
 def read_edits(source: object) -> list[Edit]:
     """Edits from a YAML or JSON file, from YAML in a string, or from the same as Python values."""
+    name, entries = "edits", source
     if isinstance(source, str) and ":" in source and Path(source).suffix.lower() not in FILES:
-        name, entries = "edits", read_yaml(source, "edits")
+        entries = _entries(_read_yaml(source, name), name)
     elif isinstance(source, (str, Path)):
         name, entries = str(source), read_entries(Path(source))
-    else:
-        if isinstance(source, Mapping):
-            source = [{kind: value} for kind, value in source.items()]
-        if not isinstance(source, Iterable):
-            raise UsageError(
-                "edits should be a file, or a list such as [{'merge': [3, 7]}]; got "
-                f"{source!r:.80}."
-            )
-        name, entries = "edits", [(0, entry) for entry in source]
-    if not entries:
+    elif isinstance(source, Mapping):
+        entries = [{kind: value} for kind, value in source.items()]
+    if not isinstance(entries, Iterable):
+        raise UsageError(
+            f"edits should be a file, or a list such as [{{'merge': [3, 7]}}]; got {source!r:.80}."
+        )
+    found = [_read(entry, f"{name}, edit {number}") for number, entry in enumerate(entries, 1)]
+    if not found:
         raise DataError(
             f"{name}: there are no edits in it; write e.g. '- {EXAMPLES['merge']}'.",
             code="edit.no_edits",
         )
-    return [
-        _read(entry, f"{name}{f', line {line}' if line else ''}, edit {number}")
-        for number, (line, entry) in enumerate(entries, 1)
-    ]
+    return found
 
 
-def read_entries(path: Path) -> list[tuple[int, Any]]:
-    """The entries of a YAML or JSON list, or of a mapping one by one, with their lines or 0."""
+def read_entries(path: Path) -> list[Any]:
+    """The entries of a YAML or JSON list, or of a mapping one by one."""
     suffix = path.suffix.lower()
     if suffix not in FILES:
         raise UsageError(f"{path}: expected a .yaml or .json file.")
     text = _read_text(path)
     if suffix != ".json":
-        return read_yaml(text, str(path))
+        return _entries(_read_yaml(text, str(path)), str(path))
     try:
         value = json.loads(text, object_pairs_hook=once)
     except (RecursionError, ValueError) as error:
         raise DataError(f"{path}: this is not JSON that can be read: {error}.") from error
+    return _entries(value, str(path))
+
+
+def _entries(value: Any, name: str) -> list[Any]:
     if isinstance(value, dict):
-        return [(0, {key: inner}) for key, inner in value.items()]
-    if not isinstance(value, list):
-        raise DataError(f"{path}: expected a list or a mapping, not a single value.")
-    return [(0, entry) for entry in value]
+        return [{key: inner} for key, inner in value.items()]
+    if value is None or isinstance(value, list):
+        return value or []
+    raise DataError(f"{name}: expected a list or a mapping, not a single value.")
 
 
 def _read_text(path: Path) -> str:
@@ -138,8 +115,29 @@ def _read_text(path: Path) -> str:
         raise DataError(f"{path} is not UTF-8; save it as UTF-8.") from error
 
 
+def _read_yaml(text: str, name: str) -> Any:
+    """A YAML document whose values are all texts; None for an empty one."""
+    import yaml
+
+    class Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[misc]
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
+            return once(self.construct_pairs(node, deep=True))
+
+    try:
+        depth = 0
+        for event in yaml.parse(text, Loader=Loader):  # before anything is built of it
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEPTH or isinstance(event, yaml.AliasEvent):
+                raise ValueError("aliases and deep nesting are not read; write it out")
+        return yaml.load(text, Loader=Loader)
+    except (yaml.YAMLError, TypeError, ValueError) as error:
+        said = " ".join(str(error).split())
+        raise DataError(f"{name}: this is not YAML that can be read: {said}.") from error
+
+
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON whose keys all differ, for ``json.loads``."""
+    """A mapping whose keys all differ, for ``json.loads``."""
     out: dict[str, Any] = {}
     for key, value in pairs:
         if key in out:
@@ -165,7 +163,7 @@ def _read(entry: object, where: str) -> Edit:
         for key in told:
             if key not in keys:
                 raise ValueError(f"{key!r} is not known here.{did_you_mean(key, keys)}")
-        return _make(kind, where, told)
+        return replace(_make(kind, where, told), told=entry)
     except ValueError as error:
         said = f"{where}: {error} Write it as in '{EXAMPLES[kind]}'."
         raise DataError(said, code=getattr(error, "code", None)) from error
@@ -230,68 +228,3 @@ def clean_name(value: object) -> str:
     if name in (NO_CLUSTER, NONE_OF_THESE):
         raise DataError(f"{name!r} is the name of rows without a cluster; choose another one.")
     return unicodedata.normalize("NFC", name)
-
-
-def read_yaml(text: str, name: str) -> list[tuple[int, Any]]:
-    """The entries of a YAML list, or of a mapping one by one, with the lines they begin on."""
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the other one is ten times slower
-    try:
-        _check_events(yaml.parse(text, Loader=loader), name)
-        root = yaml.compose(text, Loader=loader)
-        if root is None:
-            return []
-        if isinstance(root, yaml.SequenceNode):
-            return [(node.start_mark.line + 1, _value(node, name)) for node in root.value]
-        if isinstance(root, yaml.MappingNode):
-            whole = _value(root, name)
-            lines = [key.start_mark.line + 1 for key, _ in root.value]
-            return [(line, {key: whole[key]}) for line, key in zip(lines, whole, strict=True)]
-    except yaml.YAMLError as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", None)
-        where = name if line is None else f"{name}, line {line + 1}"
-        said = getattr(error, "problem", None) or str(error)
-        raise DataError(f"{where}: this is not YAML: {said}.") from error
-    raise DataError(f"{name}: expected a list or a mapping, not a single value.")
-
-
-def _check_events(events: Iterable[Any], name: str) -> None:
-    """Refuse aliases, and what is nested deeper or longer than edits are, before it is built."""
-    import yaml
-
-    depth = 0
-    for number, event in enumerate(events):
-        if isinstance(event, yaml.AliasEvent):
-            raise DataError(
-                f"{_at(name, event)}: aliases (*{event.anchor}) are not read; write it out."
-            )
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > YAML_DEPTH or number > YAML_EVENTS:
-            too = "nested too deeply" if depth > YAML_DEPTH else "too long"
-            raise DataError(f"{_at(name, event)}: it is {too}.")
-
-
-def _value(node: Any, name: str) -> Any:
-    import yaml
-
-    if node.tag not in PLAIN:
-        raise DataError(f"{_at(name, node)}: the tag {node.tag} is not read; leave it out.")
-    if isinstance(node, yaml.SequenceNode):
-        return [_value(inner, name) for inner in node.value]
-    if isinstance(node, yaml.MappingNode):
-        out: dict[str, Any] = {}
-        for key, inner in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise DataError(f"{_at(name, key)}: a key should be a word or a number.")
-            if key.value in out:
-                raise DataError(f"{_at(name, key)}: the key {key.value!r} occurs twice.")
-            out[key.value] = _value(inner, name)
-        return out
-    plain = not node.style and node.tag.endswith(":null")
-    return None if plain else node.value
-
-
-def _at(name: str, node: Any) -> str:
-    return f"{name}, line {node.start_mark.line + 1}"

@@ -14,7 +14,7 @@
   const IDLE = 500; // milliseconds after the last key or click until the page may be loaded anew
   const SLOT = "coterie " + location.pathname;
   const get = (id) => document.getElementById(id);
-  const names = new Map(), locked = new Set(), done = new Set(); // clusters of the run as it is now
+  const names = new Map(); // of the clusters of the run as it is now
   const chosen = new Set(); // clusters
   const taken = new Set(); // texts to move: the numbers of their rows
   let now = live; // the run as it is now
@@ -43,7 +43,7 @@
     const state = {
       said, page, queue, made: now.made, scroll: scrollY, edit: !get("live-edit").hidden, chosen: [...chosen], taken: [...taken],
       query: get("live-query").value, by: get("live-by").value,
-      name: get("live-name").value, to: get("live-to").value, open: get("live-open").checked,
+      name: get("live-name").value, to: get("live-to").value,
       focus: document.activeElement.id, box: document.activeElement.closest("#live-clusters input")?.value,
     };
     try { sessionStorage.setItem(SLOT, JSON.stringify(state)); } catch { /* the session is full */ }
@@ -63,7 +63,6 @@
     get("live-by").value = state.by;
     get("live-name").value = state.name;
     if (state.made === live.made && names.has(Number(state.to))) get("live-to").value = state.to;
-    get("live-open").checked = state.open;
     get("live-edit").hidden = !state.edit; // until the service is asked
     say(state.said || "");
     if (state.query) find(false);
@@ -261,21 +260,9 @@
   /* Clusters and texts that are selected ----------------------------------------------------- */
 
   function refresh() {
-    const ids = [...chosen];
-    const free = ids.filter((id) => !locked.has(id));
-    for (const box of boxes) {
-      const id = Number(box.value);
-      box.checked = chosen.has(id);
-      box.closest("li").hidden = get("live-open").checked && done.has(id) && !chosen.has(id);
-    }
-    get("live-count").textContent = done.size + " of " + boxes.length + " done.";
-    get("live-do-rename").disabled = free.length !== 1 || ids.length !== 1;
-    get("live-do-split").disabled = free.length !== 1 || ids.length !== 1;
-    get("live-do-merge").disabled = free.length < 2 || free.length !== ids.length;
-    get("live-do-lock").disabled = !free.length;
-    get("live-do-unlock").disabled = free.length === ids.length;
-    get("live-do-done").disabled = ids.every((id) => done.has(id));
-    get("live-do-reopen").disabled = !ids.some((id) => done.has(id));
+    for (const box of boxes) box.checked = chosen.has(Number(box.value));
+    get("live-do-rename").disabled = get("live-do-split").disabled = chosen.size !== 1;
+    get("live-do-merge").disabled = chosen.size < 2;
     get("live-do-move").disabled = !taken.size || !get("live-to").value;
     get("live-texts").textContent = taken.size === 1 ? "1 text selected." : taken.size + " texts selected.";
     get("live-take").hidden = !(onMap && onMap.length);
@@ -323,7 +310,6 @@
 
   const named = () => get("live-name").value.trim();
   const called = (ids) => ids.map((id) => names.get(id)).join(" and ");
-  const mark = (kind, title, ids) => change(title + " of " + called(ids), { edits: [{ [kind]: ids }] }, { clusters: true });
   const actions = {
     rename() {
       const name = named(), [id] = chosen;
@@ -338,10 +324,6 @@
     split() {
       change("split of " + called([...chosen]), { edits: [{ split: { cluster: [...chosen][0], into: 2 } }] }, { clusters: true });
     },
-    lock() { mark("lock", "lock", [...chosen].filter((id) => !locked.has(id))); },
-    unlock() { mark("unlock", "unlock", [...chosen].filter((id) => locked.has(id))); },
-    done() { mark("done", "done mark", [...chosen].filter((id) => !done.has(id))); },
-    reopen() { mark("reopen", "reopening", [...chosen].filter((id) => done.has(id))); },
     move() {
       const rows = [...taken].map((row) => ({ row })), to = Number(get("live-to").value);
       change("move of " + rows.length + (rows.length === 1 ? " text to " : " texts to ") + names.get(to), { edits: [{ move: { rows, to } }] }, { texts: true });
@@ -361,8 +343,7 @@
       get("live-name").select();
     },
     m: () => press("merge"), s: () => press("split"), u: () => press("undo"), v: () => { if (get("live-to").value) press("move"); else get("live-to").focus(); },
-    l: () => press(get("live-do-lock").disabled ? "unlock" : "lock"), c: clear,
-    d: () => press(get("live-do-done").disabled ? "reopen" : "done"),
+    c: clear,
   };
 
   /* Wiring ----------------------------------------------------------------------------------- */
@@ -371,10 +352,6 @@
     const to = get("live-to").value;
     names.clear();
     for (const { id, name } of now.clusters) names.set(id, name);
-    for (const [set, ids] of [[locked, now.locked], [done, now.done]]) {
-      set.clear();
-      for (const id of ids) set.add(id);
-    }
     for (const id of [...chosen]) if (!names.has(id)) chosen.delete(id);
     get("live-to").replaceChildren(get("live-to").options[0]);
     const same = boxes.length === now.clusters.length && boxes.every((box, i) => Number(box.value) === now.clusters[i].id);
@@ -385,7 +362,7 @@
     now.clusters.forEach(({ id, name, size }, i) => {
       const [, span, small] = boxes[i].closest("label").children;
       span.textContent = id + " · " + name;
-      small.textContent = size.toLocaleString("en") + (locked.has(id) ? " · locked" : "") + (done.has(id) ? " · done" : "");
+      small.textContent = size.toLocaleString("en");
       element("option", id + " · " + name, get("live-to")).value = id;
     });
     if (names.has(Number(to))) get("live-to").value = to;
@@ -423,7 +400,6 @@
     for (const [row] of onMap) taken.add(row);
     refresh();
   });
-  get("live-open").addEventListener("change", refresh);
   get("live-clusters").addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step) return;

@@ -501,12 +501,6 @@ class AddedRows:
             "loose": self.drift.loose,
             "first": self.n_old,
         }
-        # Nobody has looked at the new rows.
-        grown = set(self.all_labels[self.n_old :].tolist())
-        if self.grown is not None:
-            inside = self.finest[~self.outliers[self.n_old :]].tolist()
-            grown = {i for i in self.draft.finished if {*self.grown.below(i)} & {*inside}}
-        self.draft.finished -= grown
         facts = {
             **before,
             "data": {**before["data"], "rows": len(self.texts), "sha256": texts_digest(self.texts)},

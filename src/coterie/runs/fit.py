@@ -94,7 +94,7 @@ def _make_run(data: object, asked: Options, engine: Engine) -> Run:
         from coterie.editing.keep import read_earlier
 
         earlier = read_earlier(Path(asked.keep), corpus.texts)
-    guidance = read_guidance(asked, corpus, earlier) if corpus.large is None else None
+    guidance = read_guidance(asked, corpus) if corpus.large is None else None
     fit = RunFit(model, corpus, asked, guidance)
     choice = fit.choose()
     facts = begin_facts(asked, model, corpus, choice, digest(guidance))
@@ -103,7 +103,7 @@ def _make_run(data: object, asked: Options, engine: Engine) -> Run:
         with _training(path, resume=asked.resume) as place:
             model.checkpoint = place / "checkpoint"
             fit.fitting.run()
-            if guidance is not None and asked.guided:
+            if guidance is not None:
                 facts["guidance"] = about_guidance(guidance, model, asked)
             results = Results(facts, asked, model, corpus, earlier, fit.medium, engine)
 
@@ -183,7 +183,7 @@ class RunFit:
             k = self._known_classes(classes)
         if k is None:
             found = self._find_number()
-            k = max(found.n_clusters, classes, self._kept_apart())
+            k = max(found.n_clusters, classes)
             if k > found.n_clusters and options.verbose:
                 say(f"There are {k} clusters, so that all given ones have a place.")
         self.medium = k
@@ -199,12 +199,6 @@ class RunFit:
         """Whether a finer clustering is fitted, whose clusters a tree then merges."""
         asked = self.options
         return not asked.levels and asked.keep is None and self.guidance is None
-
-    def _kept_apart(self) -> int:
-        """How many clusters of the run that is kept have texts that a person has bound to them."""
-        if self.options.keep is None or self.guidance is None:
-            return 0
-        return len({row for pair in self.guidance.apart for row in pair})
 
     def _known_classes(self, classes: int) -> int:
         """How many of the known classes have texts, where there are no other clusters."""

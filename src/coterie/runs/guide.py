@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from coterie._validation import whole_number
-from coterie.base.edited import fingerprint
 from coterie.corpus import Corpus
 from coterie.corpus.corpus import as_whole, cell_values, check_column
 from coterie.editing.parse import read_entries
@@ -28,23 +26,12 @@ from coterie.options import Options
 
 if TYPE_CHECKING:
     from coterie.base import TextClusterer
-    from coterie.editing.keep import EarlierRun
 
 LINKS = ("must_link", "cannot_link")
 
 
-def read_guidance(
-    options: Options, corpus: Corpus, earlier: EarlierRun | None = None
-) -> Guidance | None:
-    """All that is known about the rows of a corpus; None if nothing is.
-
-    Parameters
-    ----------
-    options : Options
-    corpus : Corpus
-    earlier : EarlierRun, optional
-        An earlier run. Texts that were moved by hand, or are in locked clusters, stay together.
-    """
+def read_guidance(options: Options, corpus: Corpus) -> Guidance | None:
+    """All that is known about the rows of a corpus; None if nothing is."""
     ids = None
     if corpus.id_column is not None:
         ids = [str(value).strip() for value in corpus.values(corpus.id_column)]
@@ -56,14 +43,6 @@ def read_guidance(
     if options.constraints is not None:
         for name, groups in _read_links(options.constraints, ids, len(corpus)).items():
             links[name] += groups
-    if earlier is not None:
-        if labels is None and themes is None and not any(links.values()):
-            links = _from_edits(earlier, corpus.texts)
-        elif earlier.given is None:
-            raise UsageError(
-                "`keep` cannot be combined with `themes`, `labels` or constraints: give the "
-                "earlier run's column as `labels` instead."
-            )
     called = [str(row) for row in range(1, len(corpus) + 1)] if ids is None else ids
     made = Guidance.make(len(corpus), labels, **links, ids=called)
     return (
@@ -101,13 +80,7 @@ def read_themes(source: object) -> dict[str, tuple[str, ...]]:
     """
     if not isinstance(source, (str, Path)):
         return theme_texts(source)
-    file = str(source)
-    entries = read_entries(Path(source))
-    places = [
-        f"{file}, line {line}" if line else f"{file}, theme {number}"
-        for number, (line, _) in enumerate(entries, 1)
-    ]
-    return theme_texts([entry for _, entry in entries], file, places)
+    return theme_texts(read_entries(Path(source)), str(source))
 
 
 def _labels(given: object, corpus: Corpus) -> list[str | None]:
@@ -152,8 +125,8 @@ def _read_links(
     name, entries = str(source), read_entries(Path(source))
     place = None if ids is None else {value: row for row, value in reversed([*enumerate(ids)])}
     out: dict[str, list[tuple[int, ...]]] = {kind: [] for kind in LINKS}
-    for number, (line, entry) in enumerate(entries, 1):
-        where = f"{name}, line {line}" if line else f"{name}, entry {number}"
+    for number, entry in enumerate(entries, 1):
+        where = f"{name}, entry {number}"
         if not isinstance(entry, Mapping) or len(entry) != 1 or next(iter(entry)) not in LINKS:
             raise DataError(
                 f"{where}: write must_link or cannot_link with groups of two or more rows, such "
@@ -188,18 +161,6 @@ def _row(value: object, place: Mapping[str, int] | None, rows: int, where: str) 
             "column to use ids)."
         )
     return number - 1
-
-
-def _from_edits(earlier: EarlierRun, texts: Sequence[str]) -> dict[str, list[Any]]:
-    """Texts that a person moved, or that are in locked clusters, stay with the others of these."""
-    groups: dict[int, list[int]] = {}
-    for row, text in enumerate(texts):
-        cluster = earlier.draft.corrections.get(fingerprint(text)) if text else None
-        if cluster is not None:
-            groups.setdefault(cluster, []).append(row)
-    together = [rows for rows in groups.values() if len(rows) > 1]
-    firsts = sorted(rows[0] for rows in groups.values())
-    return dict(zip(LINKS, (together, list(combinations(firsts, 2))), strict=True))
 
 
 def about_guidance(guidance: Guidance, model: TextClusterer, options: Options) -> dict[str, Any]:

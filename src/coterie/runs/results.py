@@ -116,7 +116,7 @@ def _assigner(inner: Any, tree: Tree, into: Ints) -> EditedAssigner:
 class Results:
     """The results of a fitted model, and how they are written.
 
-    ``facts`` are the manifest so far; ``earlier`` is the run whose numbers, names and locks are
+    ``facts`` are the manifest so far; ``earlier`` is the run whose numbers and names are
     taken over; ``medium`` the number of clusters to show of a run that found it itself; ``engine``
     labels many files.
     """
@@ -146,7 +146,9 @@ class Results:
     def topics(self) -> dict[int, Any] | None:
         """Words of the topics of each cluster, which only some methods find."""
         topics = getattr(self.model, "topics_", None)
-        return None if topics is None else dict(enumerate(topics))
+        if topics is None or self.earlier is None:
+            return None if topics is None else dict(enumerate(topics))
+        return dict(zip(self.earlier.numbers, topics, strict=False))
 
     def fitted(self, terms: Terms) -> dict[str, Any]:
         """What the manifest says about the fit, and about the words of its texts."""
@@ -223,13 +225,13 @@ class Results:
             sizes = np.bincount(labels, minlength=len(leaves))
             into = small_into(model.distinct_vectors_, places, sizes, medium)
             places = into[places]
-        next_id = 0 if self.earlier is None else self.earlier.draft.next_id
+        next_id = 0 if self.earlier is None else self.earlier.next_id
         x, around = model.distinct_vectors_, model.__dict__.get("_near")
         if around is None and len(x) <= EXACT:  # then outlier scores need no search of their own
             model._near = around = neighborhood(x, medium)
         tree = grow(x, places, medium, model.seed_, numbers, next_id, around)
         if self.earlier is not None:
-            self.earlier.draft.next_id = max(next_id, tree.highest + 1)
+            self.earlier.next_id = max(next_id, tree.highest + 1)
         if finer:
             assert isinstance(model, Auto)
             shown = np.array([tree.cut()[leaf] for leaf in tree.leaves])
@@ -284,16 +286,17 @@ class Results:
         if earlier is not None:
             from coterie.editing.keep import keep
 
-            keep(model, earlier, corpus.texts)
+            keep(model, earlier)
             if "guidance" in facts:
-                facts["guidance"] = {**facts["guidance"], "numbers": earlier.numbers}
+                numbers = earlier.numbers[: len(model.classes_)]
+                facts["guidance"] = {**facts["guidance"], "numbers": numbers}
         marked, grown = self.mark()
         if earlier is not None:
             facts["editing"] = earlier.editing()
         p = model.probabilities_
         labels = model.labels_ if marked is None else np.where(marked, -1, model.labels_)
         classes: dict[int, str | None] = dict(enumerate(model.classes_))
-        given = classes if earlier is None else earlier.draft.names
+        given = classes if earlier is None else earlier.names
         terms = count_terms(corpus.texts)
         nodes = self.name_tree(grown, labels, given, terms)
         clusters = describe_rows(
@@ -304,9 +307,8 @@ class Results:
             model.vectors_,
             p,
             {**given, **{i: node.name for i, node in nodes.items()}},
-            self.topics() if earlier is None else earlier.topics,
-            {} if earlier is None else earlier.still_said(corpus.texts, labels),
-            terms,
+            self.topics(),
+            terms=terms,
         )
         clusters, hierarchy, tree = self.nest(labels, clusters, grown, nodes)
         levels = hierarchy if tree is None or grown is None else TreeRows(tree, grown.finest)

@@ -225,7 +225,7 @@ class Run(Plots):
 
     @checked
     def edit(self, edits: Any, *, dry_run: bool = False, version: str | None = None) -> Edited:
-        """Merge, split, rename, delete and lock clusters, move texts; see :func:`coterie.edit`."""
+        """Merge, split, rename and delete clusters, move texts; see :func:`coterie.edit`."""
         from coterie.editing import edit
 
         done: Edited = edit(self.folder, edits, dry_run=dry_run, version=version)

@@ -32,7 +32,6 @@ from coterie.augmentation import augment
 from coterie.base import TextClusterer
 from coterie.clustering import Clustering, read, save
 from coterie.description import text_order
-from coterie.errors import UsageError
 from coterie.measured import STABILITY_FILE, ClusterStability, Stability, to_file
 from coterie.methods.auto import Auto
 from coterie.metrics import contingency, external_scores
@@ -83,16 +82,11 @@ def stability(
 
 def _given(run: Clustering) -> dict[str, Any]:
     """The themes, labels and constraints of a run, by row."""
-    about = run.facts.get("guidance", {})
-    if about:
-        with damaged(run.folder, "a run"):
-            return kept_guidance(about, run.table)
-    if "guidance" in run.facts.get("handover", {}):
-        raise UsageError(
-            f"{run.folder} was made with edits of an earlier run, which it does not keep: it "
-            "cannot be fitted again. Cluster the texts anew."
-        )
-    return {}
+    about = run.facts.get("guidance")
+    if about is None:
+        return {}
+    with damaged(run.folder, "a run"):
+        return kept_guidance(about, run.table)
 
 
 def given_to(given: Mapping[str, Any], rows: Ints) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 The table of the run grows at its end. A ridge classifier learns the clusters of all rows and
 assigns later texts; a text that it would put elsewhere than the table does is bound to its cluster.
-Merges, splits, moves, names and locks stay, as they are in the rows, the names and the bound texts.
+Merges, splits, moves and names stay, as they are in the rows, the names and the bound texts.
 
 The change is kept for an undo, as edits are. A killed update leaves the run as it was; the command
 again finds the vectors of the texts in the cache.
