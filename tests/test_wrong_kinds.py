@@ -94,7 +94,7 @@ def fitting(finished: Path, tmp_path: Path, address: str, monkeypatch) -> dict[s
         "levels": [2], "scores": np.ones(6), "max_outliers": "5%",
         "clusters": coterie.open_run(run).clusters,
         "endpoint": address, "url": address, "model": model, "folder": run, "run": run,
-        "target": run, "edits": [{"lock": [0]}], "name": "kmeans", "source": "t.csv",
+        "target": run, "edits": [{"delete": [0]}], "name": "kmeans", "source": "t.csv",
         "a": run, "b": run, "other": run, "chunks": [], "n": 5, "to": "jsonl", "seeds": 1,
         "cluster.method": "kmeans", "cluster.n_clusters": 3,
         "cluster.encoder": "tfidf", "save.folder": tmp_path / "new",

@@ -269,7 +269,7 @@ def describe_rows(  # noqa: PLR0913 - each is a fact about the rows
     texts, labels, vectors, probabilities, names, topics, terms
         As for :func:`~coterie.description.describe_numbered`.
     said : mapping of int to Cluster, optional
-        Clusters whose descriptions and quotes, by a language model, still hold.
+        Clusters whose descriptions, by a language model, still hold.
     """
     date, categories = guess_columns(table, *columns)
     found = describe_numbered(
@@ -312,9 +312,9 @@ def renamed(
     names : mapping of int to str or None
         Of clusters; others keep theirs.
     levels : sequence of mapping of int to Cluster
-        For each coarser level, groups with names, descriptions and quotes to take over.
+        For each coarser level, groups with names and descriptions to take over.
     said : mapping of int to Cluster
-        The same for descriptions and quotes of clusters.
+        The same for descriptions of clusters.
     """
     clusters = as_said(rename_clusters(run.clusters, names), said)
     called, hierarchy, tree = {c.id: c.name for c in clusters}, run.hierarchy, run.tree
@@ -342,13 +342,8 @@ def renamed(
 
 
 def as_said(clusters: Sequence[Cluster], said: Mapping[int, Cluster]) -> list[Cluster]:
-    """Clusters with the descriptions and quotes, by a language model, that others have."""
-    return [
-        replace(c, description=said[c.id].description, quotes=said[c.id].quotes)
-        if c.id in said
-        else c
-        for c in clusters
-    ]
+    """Clusters with the descriptions, by a language model, that others have."""
+    return [replace(c, description=said[c.id].description) if c.id in said else c for c in clusters]
 
 
 def read(folder: Path) -> Clustering:

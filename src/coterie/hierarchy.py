@@ -365,8 +365,8 @@ def rename_levels(
     """The coarser levels with other names.
 
     ``before`` and ``after`` are the names of the clusters below: a group that holds one part alone
-    is called as that is, others keep their names. ``given`` has, for each level, groups with names,
-    descriptions and quotes to take over.
+    is called as that is, others keep their names. ``given`` has, for each level, groups with names
+    and descriptions to take over.
     """
     levels = list(hierarchy.levels)
     for number in reversed(range(len(levels))):
@@ -392,7 +392,7 @@ def carry_names(
     pairs: Sequence[Mapping[int, int]],
     clusters: Sequence[Cluster],
 ) -> tuple[Hierarchy, list[Cluster]]:
-    """New levels with the names, descriptions and quotes of old groups, and their clusters.
+    """New levels with the names and descriptions of old groups, and their clusters.
 
     ``pairs`` has, for each new level, its groups and the old ones that they are; ``clusters`` is
     the clustering below the new levels.
@@ -410,10 +410,8 @@ def carry_names(
 
 
 def _as_said(group: Cluster, known: Cluster | None) -> Cluster:
-    """A group with the description and quotes that a language model gave to a known one."""
-    if known is None:
-        return group
-    return replace(group, description=known.description, quotes=known.quotes)
+    """A group with the description that a language model gave to a known one."""
+    return group if known is None else replace(group, description=known.description)
 
 
 def _name_parents(levels: Sequence[list[Cluster]]) -> list[list[Cluster]]:

@@ -29,29 +29,21 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(run, finished, edi
     assert content(run, log=True) == content(finished, log=True)
 
 
-def test_an_error_names_file_line_and_remedy(run, finished, edit_file) -> None:
-    result = call("edit", run, edit_file("- rename: {0: Zero}\n\n- merge: [1, 22]\n"), code=3)
-    assert says(result.output, "there is no cluster", "22")
-    said = result.output.replace("\n", "")
-    assert "edits.yaml, line 3, edit 2 (merge)" in said
-    assert content(run, log=True) == content(finished, log=True)
-
-
 def test_json_in_and_out(run: Path, tmp_path: Path) -> None:
-    (tmp_path / "e.json").write_text('[{"rename": {"0": "Zéro"}}, {"lock": [0]}]')
+    (tmp_path / "e.json").write_text('[{"rename": {"0": "Zéro"}}, {"merge": [1, 2]}]')
     result = call("edit", run, tmp_path / "e.json", "--json")
     found = json.loads(result.stdout)
     assert found["clusters"]["0"] == "Zéro" and found["written"] and len(found["done"]) == 2
 
 
 def test_one_of_a_file_and_undo_is_needed(run: Path, edit_file) -> None:
-    for arguments in ([run], [run, edit_file("- lock: [1]\n"), "--undo"]):
+    for arguments in ([run], [run, edit_file("- delete: [1]\n"), "--undo"]):
         result = call("edit", *arguments, code=2)
         assert says(result.output, "name a file of edits")
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path, edit_file) -> None:
-    for arguments in ([edit_file("- lock: [1]\n")], ["--undo"]):
+    for arguments in ([edit_file("- delete: [1]\n")], ["--undo"]):
         result = call("edit", tmp_path / "nothing", *arguments, code=3)
         assert says(result.output, "holds no run: there")
 

@@ -55,8 +55,6 @@ def test_edits_at_any_level_last_through_cuts(run: Path, level: int | str) -> No
     ticket = {"row": 1 + min(members(before, large))}
     edits = [
         {"rename": {kept: "Kept"}},
-        {"lock": [kept]},
-        {"done": [kept]},
         {"merge": [one, other], "name": "Both"},
         {"move": {"rows": [ticket], "to": one}},
     ]
@@ -68,7 +66,6 @@ def test_edits_at_any_level_last_through_cuts(run: Path, level: int | str) -> No
         coterie.cut(run, again)
         now = whole(run)
         assert {i for i in now.names if members(now, i) & both} == {now.tree.cut()[one]}
-        assert now.facts["editing"]["locked"] == now.facts["editing"]["done"] == [kept]
         assert now.tree.names[kept] == "Kept" and now.tree.names[one] == "Both"
         assert members(now, kept) == members(before, kept)
     if isinstance(level, str):  # what was shown is still what the level shows
@@ -99,53 +96,6 @@ def test_a_split_shows_the_parts_that_there_are_or_makes_new_ones(run: Path) -> 
     assert (again.names, again.labels.tolist()) == (after.names, after.labels.tolist())
 
 
-def test_a_locked_cluster_that_is_not_shown_is_safe(run: Path) -> None:
-    coterie.cut(run, "fine")
-    fine = read(run)
-    parts = [i for i, above in fine.tree.cut("broad").items() if above != i]
-    locked = min(parts, key=lambda i: (-len(members(fine, i)), i))
-    coterie.edit(run, [{"rename": {locked: "Mine"}}, {"lock": [locked]}])
-    coterie.cut(run, "broad")
-    broad = read(run)
-    above = broad.tree.cut()[locked]
-    other = max({*broad.names} - {above}, key=lambda i: len(members(broad, i)))
-    row = 1 + min(members(broad, locked))
-    for edits in (
-        [{"merge": [other, above]}],
-        [{"split": {"cluster": above, "into": len(broad.tree.below(above)) + 1}}],
-        [{"move": {"rows": [{"row": row}], "to": other}}],
-    ):
-        with raises(DataError, f"{locked} (Mine)", "is locked"):
-            coterie.edit(run, edits)
-    with raises(DataError, "Mine", "already"):  # a later cut would show two of that name
-        coterie.edit(run, [{"rename": {other: "Mine"}}])
-    rows = [{"row": 1 + min(members(broad, other))}]
-    coterie.edit(run, [{"move": {"rows": rows, "to": above}}])  # into another part of it
-    coterie.cut(run, "fine")
-    now = whole(run)
-    assert now.names[locked] == "Mine" and members(now, locked) == members(fine, locked)
-    coterie.cut(run, "broad")
-    coterie.edit(run, [{"unlock": [locked]}, {"merge": [other, above]}])
-    assert locked not in whole(run).tree.names
-
-
-def test_a_locked_cluster_above_what_is_shown_keeps_its_texts(run: Path) -> None:
-    coterie.cut(run, "broad")
-    broad = read(run)
-    locked, other = max(broad.names, key=lambda i: len(broad.tree.below(i))), min(broad.names)
-    other = next(i for i in broad.names if i != locked)
-    coterie.edit(run, [{"lock": [locked]}])
-    coterie.cut(run, "fine")
-    one, two = broad.tree.below(locked)[:2]
-    outside = broad.tree.below(other)[0]
-    row = {"row": 1 + min(members(broad, one))}
-    for edits in ([{"merge": [one, outside]}], [{"move": {"rows": [row], "to": outside}}]):
-        with raises(DataError, f"cluster {locked}", "is locked"):
-            coterie.edit(run, edits)
-    coterie.edit(run, [{"merge": [one, two]}])  # all inside
-    assert members(whole(run), locked) == members(broad, locked)
-
-
 def test_a_move_may_leave_a_finer_cluster_without_a_text(run: Path) -> None:
     before = read(run)
     tree = before.tree
@@ -167,6 +117,9 @@ def test_a_name_that_is_given_makes_others_give_way(run: Path) -> None:
     coterie.edit(run, [{"rename": {one: before.tree.names[hidden]}}])
     coterie.cut(run, "fine")
     names = whole(run).tree.names
+    with raises(DataError, names[one], "already"):  # a later cut would show two of that name
+        other = next(i for i in read(run).names if i != one)
+        coterie.edit(run, [{"rename": {other: names[one]}}])
     assert names[one] == before.tree.names[hidden] == names[hidden].removesuffix(" (2)")
 
 

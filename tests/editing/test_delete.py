@@ -57,52 +57,24 @@ def test_texts_of_a_deleted_cluster_go_to_their_next_best(run: Path, finished: P
     assert content(run) == content(finished)
 
 
-def test_a_locked_cluster_takes_no_rows(run: Path, finished: Path) -> None:
-    to = max(next_best(run, 2).values())
-    others = [i for i in clusters(run) if i not in (2, to)]
-    inside = members(run)[to]
-    edit(run, [{"lock": [to]}, {"delete": 2}])
-    assert members(run)[to] == inside and 2 not in clusters(run)
-    with raises(DataError, "is locked", str(to)):
-        edit(run, [{"delete": [to]}])
-    with raises(DataError, "could take the rows", str(others[0])):
-        edit(run, [{"lock": others[1:]}, {"delete": others[:1]}])
-
-
 @pytest.mark.parametrize("level", ["broad", "medium", "fine"])
 def test_a_deletion_lasts_through_cuts(nested: Path, level: str, tmp_path: Path) -> None:
     run = copied(nested, tmp_path)
     coterie.cut(run, level)
     start, before = content(run), read(run)
     gone = max(before.names, key=lambda i: (len(before.tree.below(i)), i))
-    edit(run, [{"done": [gone]}, {"delete": [gone]}])
+    edit(run, [{"delete": [gone]}])
     now = whole(run)
     assert {*now.names} == {*before.names} - {gone} and gone not in now.tree.nodes
     assert {*now.tree.leaves} == {*before.tree.leaves} - {*before.tree.below(gone)}
     for i in now.names:
         assert rows_of(before, i) <= rows_of(now, i) and now.names[i] == before.names[i]
-    assert now.facts["editing"]["done"] == []
     for again in ("fine", "broad", level):
         if again in now.tree.levels:
             coterie.cut(run, again)
             assert gone not in whole(run).tree.names
     while content(run) != start:
         undo(run)
-
-
-def test_a_cluster_that_is_locked_out_of_sight_is_not_deleted(nested, tmp_path: Path) -> None:
-    run = copied(nested, tmp_path)
-    coterie.cut(run, "fine")
-    leaf = min(read(run).names)
-    edit(run, [{"lock": [leaf]}])
-    coterie.cut(run, "broad")
-    above = read(run).tree.cut()[leaf]
-    with raises(DataError, "is locked", str(leaf)):
-        edit(run, [{"delete": [above]}])
-    edit(run, [{"unlock": [leaf]}, {"lock": [above]}])
-    coterie.cut(run, "fine")
-    with raises(DataError, "is locked", str(above)):
-        edit(run, [{"delete": [leaf]}])
 
 
 @pytest.mark.parametrize("which", ["rich", "nested"])
@@ -136,16 +108,13 @@ def test_only_outliers_that_are_near_enough_join(nested: Path, tmp_path: Path) -
     sure, score = ([float(row[name]) for row in odd] for name in ("confidence", "outlier_score"))
     assert len(odd) > 2 and min(sure) < max(sure) and min(score) < max(score)
 
-    def joined(limits: dict[str, object], *before: dict[str, object]) -> list[bool]:
-        edit(run, [*before, {"reassign": {"rows": "outliers", **limits}}])
+    def joined(limits: dict[str, object]) -> list[bool]:
+        edit(run, [{"reassign": {"rows": "outliers", **limits}}])
         now = {row["ticket"]: row["outlier"] == "no" for row in rows(run)}
         undo(run)
         return [now[row["ticket"]] for row in odd]
 
     assert joined({"min_confidence": max(sure)}) == [value == max(sure) for value in sure]
     assert joined({"max_score": str(min(score))}) == [value == min(score) for value in score]
-    locked = odd[0]["nearest_cluster"]
-    unlocked = [row["nearest_cluster"] != locked for row in odd]
-    assert any(unlocked) and joined({}, {"lock": [locked]}) == unlocked
     with raises(DataError, "lower", "min_confidence"):
         edit(run, [{"reassign": {"rows": "outliers", "min_confidence": 1}}])

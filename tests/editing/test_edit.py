@@ -93,14 +93,6 @@ def test_an_undo_takes_exports_back_that_were_made_in_between(run: Path) -> None
     assert [str(row["cluster"]) for row in found] == [row["cluster"] for row in rows(run)]
 
 
-def test_names_that_look_alike_are_refused(run: Path) -> None:
-    with raises(DataError, "has the name"):
-        edit(run, [{"rename": {0: "Cafe\u0301", 3: "Caf\u00e9"}}])
-    for name in ("(no text)", "(none of these)"):  # of rows without a cluster
-        with raises(DataError, name):
-            edit(run, [{"rename": {0: name}}])
-
-
 def test_the_model_predicts_what_the_table_says_after_many_edits(run: Path) -> None:
     edits = [
         {"merge": [0, 5]},
@@ -149,7 +141,11 @@ def test_numbers_are_never_used_again(run: Path) -> None:
 
 def test_undo_brings_back_every_byte(run: Path, finished: Path) -> None:
     states = [content(run)]
-    for edits in ([{"merge": [0, 1]}, {"lock": [2]}], [{"split": 3}], [{"rename": {4: "X"}}]):
+    for edits in (
+        [{"merge": [0, 1]}, {"rename": {2: "Y"}}],
+        [{"split": 3}],
+        [{"rename": {4: "X"}}],
+    ):
         edit(run, edits)
         states.append(content(run))
     assert undo(run) == 3
@@ -162,62 +158,9 @@ def test_undo_brings_back_every_byte(run: Path, finished: Path) -> None:
         undo(run)
     log = [json.loads(line) for line in (run / "edits.jsonl").read_text().splitlines()]
     assert [entry.get("change") or -entry["undo"] for entry in log] == [1, 2, 3, -3, -2, -1]
-
-
-def test_a_locked_cluster_keeps_rows_and_name(run: Path) -> None:
-    edit(run, [{"lock": [2]}])
-    inside = next(r["ticket"] for r in rows(run) if r["cluster"] == "2")
-    outside = next(r["ticket"] for r in rows(run) if r["cluster"] == "0")
-    before = content(run, log=True)
-    for wanted in (
-        {"merge": [2, 3]}, {"merge": [3, 2]}, {"split": 2}, {"rename": {2: "X"}},
-        {"move": {"rows": [inside], "to": 0}}, {"move": {"rows": [outside], "to": 2}},
-    ):  # fmt: skip
-        with raises(DataError, "is locked: it keeps", "2"):
-            edit(run, [wanted])
-    assert content(run, log=True) == before
-    edit(run, [{"unlock": [2]}, {"rename": {2: "X"}}])
-    assert clusters(run)[2] == "X"
-
-
-def marked(run: Path) -> list[int]:
-    return json.loads((run / "manifest.json").read_text("utf-8"))["editing"]["done"]
-
-
-def test_clusters_are_marked_as_done_and_reopened(run: Path, finished: Path) -> None:
-    table = (run / "assignments.csv").read_bytes()
-    done = edit(run, [{"done": [2, 4]}, {"reopen": 4}, {"done": [0]}])
-    called = clusters(run)
-    assert done.done == (
-        f"marked 2 ({called[2]}), 4 ({called[4]}) as done",
-        f"reopened 4 ({called[4]})",
-        f"marked 0 ({called[0]}) as done",
-    )
-    assert marked(run) == [0, 2] and done.notes == ()
-    assert (run / "assignments.csv").read_bytes() == table
-    assert called == clusters(finished)
-    assert [line.said for line in read_log(run)] == ["; ".join(done.done)]
-    assert can_undo(read_log(run)) == read_log(run) and read_log(finished) == []
-    undo(run)
-    assert content(run) == content(finished)
-    assert read_log(run)[1].said == "took back: " + "; ".join(done.done)
+    first, *_, last = read_log(run)
+    assert first.said.startswith("merged 1") and last.said == f"took back: {first.said}"
     assert can_undo(read_log(run)) == []
-    for line in ("no JSON", "[]", '{"done": 3}', '{"done": [{"a": 1}]}', '{"undo": "x"}'):
-        (run / "edits.jsonl").write_text(f"{line}\n", "utf-8")
-        assert [logged.said for logged in read_log(run)] == [""]
-
-
-def test_a_cluster_that_is_no_longer_the_same_is_no_longer_done(run: Path) -> None:
-    edit(run, [{"done": [0, 1, 2, 3]}])
-    inside = next(r["ticket"] for r in rows(run) if r["cluster"] == "3")
-    done = edit(run, [{"merge": [4, 0]}, {"split": 1}, {"rename": {2: "X"}},
-                      {"move": {"rows": [inside], "to": 2}}])  # fmt: skip
-    assert marked(run) == [2, 3]  # a person has chosen the row that was moved
-    assert [note.split()[1] for note in done.notes] == ["0", "1"]
-    logged = [json.loads(line) for line in (run / "edits.jsonl").read_text().splitlines()]
-    assert logged[1]["notes"] == list(done.notes) and "notes" not in logged[0]
-    undo(run)
-    assert marked(run) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -225,9 +168,6 @@ def test_a_cluster_that_is_no_longer_the_same_is_no_longer_done(run: Path) -> No
     [
         ({"merge": [0, 9]}, ["there is no cluster", "9", "0, 1, 2, 3, 4, 5"]),
         ({"split": {"cluster": 1, "into": 60}}, ["different texts", "1", "60"]),
-        ({"unlock": [1]}, ["leave it out", "1", "locked"]),
-        ({"reopen": [1]}, ["leave it out", "1", "marked as done"]),
-        ({"done": [9]}, ["there is no cluster", "9"]),
         ({"move": {"rows": ["T-999"], "to": 1}}, ["look it up in assignments.csv", "T-999"]),
         ({"move": {"rows": [{"row": 0}], "to": 1}}, ["has the row", "0"]),
         ({"move": {"rows": [{"contains": "zebra"}], "to": 1}}, ["look it up", "zebra"]),

@@ -1,6 +1,7 @@
 """Files of edits as people write them, and as nobody should."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -20,10 +21,6 @@ ALL = """\
 - move:
     rows: [12, {contains: "late"}, {id: T-1, in: 3}]
     to: 5
-- lock: [2, 5]
-- unlock: 5
-- done: [3, 4]
-- reopen: 3
 - reassign: {rows: outliers, max_score: 90%}
 - delete: 6
 """
@@ -32,35 +29,31 @@ ALL = """\
 def test_every_kind_of_edit(tmp_path) -> None:
     file = tmp_path / "edits.yaml"
     file.write_text(ALL)
-    merge, split, rename, move, lock, unlock, done, reopen, reassign, delete = read_edits(file)
+    merge, split, rename, move, reassign, delete = read_edits(file)
     assert (merge.kind, merge.clusters, merge.names) == ("merge", (3, 7), ("Late parcels",))
     assert (split.clusters, split.into, split.names) == ((4,), 3, ("A", "B", "C"))
     assert (rename.clusters, rename.names) == ((2, 8), ("Refunds", "no"))  # no is a word here
     assert move.rows == ("12", {"contains": "late"}, {"id": "T-1", "in": "3"})
-    assert move.clusters == (5,) and lock.clusters == (2, 5)
-    assert (unlock.kind, unlock.clusters) == ("unlock", (5,))
-    assert (done.kind, done.clusters) == ("done", (3, 4))
-    assert (reopen.kind, reopen.clusters) == ("reopen", (3,))
+    assert move.clusters == (5,)
     assert (reassign.min_confidence, reassign.max_score) == (0, 0.9)
     assert (delete.kind, delete.clusters) == ("delete", (6,))
-    assert merge.where.endswith("edits.yaml, line 2, edit 1 (merge)")
-    assert lock.where.endswith("line 11, edit 5 (lock)")
+    assert merge.where.endswith("edits.yaml, edit 1 (merge)")
 
 
 def test_json_python_and_what_is_logged_are_read_alike(tmp_path) -> None:
     (tmp_path / "e.yaml").write_text(ALL)
     edits = read_edits(tmp_path / "e.yaml")
-    plain = [edit.to_dict() for edit in edits]
+    plain = [edit.told for edit in edits]
     (tmp_path / "e.json").write_text(json.dumps(plain))
     for source in (plain, tmp_path / "e.json", str(tmp_path / "e.json"), ALL):
-        again = read_edits(source)
-        assert [edit.to_dict() for edit in again] == plain
+        again = [replace(edit, where="") for edit in read_edits(source)]
+        assert again == [replace(edit, where="") for edit in edits]
 
 
 def test_a_mapping_is_read_entry_by_entry(tmp_path) -> None:
-    (tmp_path / "e.yml").write_text("merge: {clusters: [1, 2], name: Both}\nlock: [1]\n")
-    merge, lock = read_edits(tmp_path / "e.yml")
-    assert merge.names == ("Both",) and lock.where.endswith("line 2, edit 2 (lock)")
+    (tmp_path / "e.yml").write_text("merge: {clusters: [1, 2], name: Both}\ndelete: [1]\n")
+    merge, delete = read_edits(tmp_path / "e.yml")
+    assert merge.names == ("Both",) and delete.where.endswith("edit 2 (delete)")
     assert [e.kind for e in read_edits({"split": 4, "rename": {4: "X"}})] == ["split", "rename"]
     assert read_edits([{"split": 4}])[0].into == 2
 
@@ -69,7 +62,7 @@ def test_a_mapping_is_read_entry_by_entry(tmp_path) -> None:
     "text, message",
     [
         ("- mrege: [1, 2]", "expected exactly"),
-        ("- merge: [1, 2]\n  lock: [1]", "expected exactly"),
+        ("- merge: [1, 2]\n  delete: [1]", "expected exactly"),
         ("- merge: [1]", "at least two"),
         ("- merge: [1, 1]", "different whole numbers"),
         ("- merge: 3", "at least two"),
@@ -98,11 +91,10 @@ def test_a_mapping_is_read_entry_by_entry(tmp_path) -> None:
         ("words", "expected a list or a mapping, not a single value"),
         ("", "there are no edits"),
         ("- rename: {2: a, 2: b}", ("occurs twice", "'2'")),
-        ("- merge: [1, 2]\n- lock: [3", "this is not YAML"),
+        ("- merge: [1, 2]\n- delete: [3", "this is not YAML"),
         ("- &a merge: [1, 2]\n- *a", "are not read; write"),
-        ("- !!python/object/apply:os.system ['true']", "is not read; leave"),
-        ("- rename: {2: !!binary aGk=}", "is not read; leave"),
-        ("- " + "[" * 900 + "]" * 900, "it is"),
+        ("- !!python/object/apply:os.system ['true']", "expected exactly"),
+        ("- " + "[" * 900 + "]" * 900, "are not read; write"),
     ],
 )
 def test_errors_name_the_place_and_the_remedy(tmp_path, text: str, message: str) -> None:
@@ -137,10 +129,10 @@ def test_files_that_are_none(tmp_path) -> None:
         read_edits(tmp_path / "edits.txt")
     with raises(UsageError, "there is no file"):
         read_edits(tmp_path / "edits.yaml")
-    (tmp_path / "a.json").write_text('[{"lock": [1]},]')
+    (tmp_path / "a.json").write_text('[{"delete": [1]},]')
     with raises(DataError, "this is not JSON", "1"):
         read_edits(tmp_path / "a.json")
-    (tmp_path / "a.json").write_text('{"lock": [1], "lock": [2]}')
+    (tmp_path / "a.json").write_text('{"delete": [1], "delete": [2]}')
     with raises(DataError, "occurs twice"):
         read_edits(tmp_path / "a.json")
     (tmp_path / "b.yaml").write_bytes(b"- rename: {1: \xff}")

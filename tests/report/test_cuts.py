@@ -216,7 +216,7 @@ def test_keys_buttons_and_the_address(opened: Callable[..., Any]) -> None:
 def test_a_page_at_work_is_edited_in_its_own_cut_only(
     visit: Callable[..., Any], tmp_path: Path
 ) -> None:
-    live = {"version": "1", "made": "now", "locked": [], "done": [], "changes": []}
+    live = {"version": "1", "made": "now", "changes": []}
     live["clusters"] = [{"id": i, "name": str(i), "size": 1} for i in range(4)]
     (tmp_path / "page.html").write_text(render(report(), live), "utf-8")
     page = visit((tmp_path / "page.html").as_uri() + "#cut=6")

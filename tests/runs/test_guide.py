@@ -101,17 +101,6 @@ def test_a_theme_gets_its_texts_and_another_is_empty() -> None:
     assert "volcano" in page and len(re.findall("<small>given", page)) == 2  # table and cluster
 
 
-def test_moves_and_locks_of_an_edited_run_are_used(tmp_path: Path) -> None:
-    first = cluster(TEXTS, 3, folder=tmp_path / "one", **WITH)
-    home = int(first.labels[0])
-    first.edit([{"move": {"rows": [6, 7], "to": home}}, {"lock": [home]}])
-    again = cluster(TEXTS, 3, keep=tmp_path / "one", folder=tmp_path / "two", **WITH)
-    assert (again.labels[[0, 1, 2, 3, 4, 5, 6]] == home).all()
-    centers = cluster(TEXTS, 3, **WITH).model.cluster_centers_
-    moved = again.model.assigner_.inner.centers
-    assert not np.allclose(np.sort(centers, axis=0), np.sort(moved, axis=0))
-
-
 def test_the_command_reads_all_of_it(table: Path, tmp_path: Path) -> None:
     themes = written(tmp_path / "themes.yaml", "- name: fruit\n  keywords: [apple]\n- volcano\n")
     links = written(tmp_path / "links.yaml", "must_link: [[r3, r9]]\ncannot_link:\n- [r5, r6]\n")
@@ -131,7 +120,7 @@ def test_the_command_reads_all_of_it(table: Path, tmp_path: Path) -> None:
         ("themes", "", "there are no themes"),
         ("themes", "- description: no name\n", "characters that can be seen"),
         ("themes", "- name: a\n  keywords: {b: c}\n", "should be a text"),
-        ("themes", "- !!python/object/apply:os.system [ls]\n", "is not read; leave"),
+        ("themes", "- !!python/object/apply:os.system [ls]\n", "characters that can be seen"),
         ("themes", "- a: [\n", "this is not YAML"),
         ("constraints", "", "there are no constraints"),
         ("constraints", "must_link: [[r1, nobody]]", "no row has the"),
@@ -191,12 +180,6 @@ def test_whole_numbers_stay_whole_in_a_table_with_gaps() -> None:
     frame = pd.DataFrame({"text": TEXTS, "code": [3, *[None] * 4, 12, *[None] * 9]})
     run = cluster(frame, 3, text_column="text", labels="code", **WITH)
     assert run.manifest["guidance"]["given"] == ["12", "3"]
-
-
-def test_keep_beside_labels_is_rejected(tmp_path: Path) -> None:
-    cluster(TEXTS, 3, folder=tmp_path / "one", **WITH)
-    with raises(UsageError, "or constraints: give"):
-        cluster(TEXTS, 3, labels=SOME, keep=tmp_path / "one", folder=tmp_path / "two", **WITH)
 
 
 def test_themes_of_a_file_in_json_and_yaml(tmp_path: Path) -> None:

@@ -125,14 +125,6 @@ def test_texts_of_old_themes_join_old_clusters(run: Path, same: Path) -> None:
     assert sum(right) >= 36
 
 
-def test_a_cluster_with_new_rows_is_not_done_any_more(run: Path, tmp_path: Path) -> None:
-    edit(run, [{"done": [0, 1, 2, 3]}])
-    update(run, write(tmp_path / "more.csv", sentences("fruit", 10, 70), 1000))
-    got = {int(row["cluster"]) for row in rows(run)[-10:]}
-    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
-    assert manifest["editing"]["done"] == sorted({0, 1, 2, 3} - got) != []
-
-
 def test_the_model_assigns_every_row_as_the_table_does(run: Path, boats: Path) -> None:
     update(run, boats)
     opened = open_run(run)
@@ -144,14 +136,12 @@ def test_the_model_assigns_every_row_as_the_table_does(run: Path, boats: Path) -
 
 def test_edits_stay(run: Path, boats: Path) -> None:
     done = edit(run, [{"merge": [0, 1], "name": "Joined"}, {"split": {"cluster": 2, "into": 2}}])
-    edit(run, [{"rename": {3: "Third"}}, {"lock": [3]}, {"move": {"rows": [{"row": 1}], "to": 2}}])
+    edit(run, [{"rename": {3: "Third"}}, {"move": {"rows": [{"row": 1}], "to": 2}}])
     before, called = (run / "assignments.csv").read_bytes(), names(run)
     assert 1 not in called and len(called) == len(done.clusters)
     found = update(run, boats)
     assert (run / "assignments.csv").read_bytes().startswith(before)
     assert all(names(run)[i] == called[i] for i in called)
-    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
-    assert manifest["editing"]["locked"] == [3]
     assert [c.id for c in found.new] == [5]  # 4 is the part of the split, 1 is retired
     moved = rows(run)[0]["text"]
     assert open_run(run).predict([moved])["cluster"].to_pylist() == [2]
@@ -469,16 +459,3 @@ def test_new_clusters_are_in_the_merge_tree(
     for _ in range(7):
         undo(run)
     assert (run / "assignments.csv").read_bytes() == table
-
-
-def test_new_rows_take_the_marks_of_clusters_that_are_not_shown(
-    grown: Path, tmp_path: Path, same: Path
-) -> None:
-    run = open_run(grown).save(tmp_path / "run")
-    coterie.cut(run, "fine")
-    fine = coterie.Run(run).tree
-    edit(run, [{"done": list(fine.leaves)}])
-    coterie.cut(run, "medium")
-    update(run, same)
-    got = {*whole(run).finest[-40:].tolist()}
-    assert whole(run).facts["editing"]["done"] == sorted({*fine.leaves} - got) != []

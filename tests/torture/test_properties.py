@@ -173,7 +173,7 @@ EDITS = st.lists(
         st.fixed_dictionaries({"merge": st.lists(st.integers(-1, 5), max_size=3)}),
         st.fixed_dictionaries({"split": st.integers(-1, 5)}),
         st.fixed_dictionaries({"rename": st.dictionaries(st.integers(0, 4), ANY, max_size=2)}),
-        st.fixed_dictionaries({"lock": st.lists(st.integers(0, 4), max_size=2)}),
+        st.fixed_dictionaries({"delete": st.lists(st.integers(0, 4), max_size=2)}),
         st.fixed_dictionaries({"move": st.fixed_dictionaries(
             {"rows": st.lists(st.integers(0, 95), max_size=3), "to": st.integers(-1, 4)})}),
         st.dictionaries(ANY, ANY, max_size=2),

@@ -61,7 +61,7 @@ def next_edit(number: int) -> dict[str, Any]:
     if kind == 1:
         return {"edits": [{"move": {"rows": [{"row": 1 + number % 20}], "to": 0}}]}
     if kind == 2:
-        return {"edits": [{"lock": [2]}]}
+        return {"edits": [{"split": 2}]}
     return {"undo": True}
 
 

@@ -67,8 +67,6 @@ class Cluster:
         Its name.
     description : str or None
         One sentence from a language model that named the cluster.
-    quotes : list of str
-        Passages of the texts that back the name, from the same.
     """
 
     id: int
@@ -87,7 +85,6 @@ class Cluster:
     parent: int | None = None
     parent_name: str | None = None
     description: str | None = None
-    quotes: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, without optional fields that are empty."""

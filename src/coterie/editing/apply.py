@@ -45,7 +45,7 @@ class Draft:
     # (n,): rows that fit no cluster; they follow the nearest one, but do not count
     outliers: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
     named: set[int] = field(default_factory=set)  # clusters whose names a person gave
-    # Clusters with a description or quotes from a language model
+    # Clusters with a description from a language model
     described: set[int] = field(default_factory=set)
     # Clusters of texts by their fingerprints
     corrections: dict[str, int] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Draft:
             ids=run.ids,
             outliers=run.outliers.copy(),
             named=set(earlier.get("named", [])),
-            described={c.id for c in known if c.description or c.quotes},
+            described={c.id for c in known if c.description},
             corrections={mark: cut.get(finest, finest) for mark, finest in led_to.items()},
             tree=run.tree,
             finest=run.finest.copy(),

@@ -37,7 +37,6 @@ from coterie.hierarchy import (
     build_hierarchy,
     carry_names,
 )
-from coterie.masking import folded_words
 from coterie.metrics import silhouette
 from coterie.outliers import OutlierLimit
 from coterie.report.folder import SILHOUETTE, make_map
@@ -375,13 +374,7 @@ def _describe(run: Clustering, draft: Draft, p: Floats) -> list[Cluster]:
         if np.array_equal(was, now):
             topics[cluster.id] = cluster.topics
         if cluster.id in draft.described:
-            left, here = np.flatnonzero(was & ~now), np.flatnonzero(now)
-            quotes = [
-                quote
-                for quote in cluster.quotes
-                if not is_quoted(quote, run.texts, left) or is_quoted(quote, run.texts, here)
-            ]
-            said[cluster.id] = replace(cluster, quotes=quotes)
+            said[cluster.id] = cluster
     return describe_rows(
         run.input,
         (run.text_column, run.id_column),
@@ -393,12 +386,6 @@ def _describe(run: Clustering, draft: Draft, p: Floats) -> list[Cluster]:
         topics,
         said,
     )
-
-
-def is_quoted(quote: str, texts: Sequence[str], rows: Ints) -> bool:
-    """Whether a quote is in one of the rows, in any case."""
-    words = " ".join(folded_words(quote))
-    return any(words in " ".join(folded_words(texts[row])) for row in rows)
 
 
 def same_groups(old: Hierarchy, before: Ints, new: Hierarchy, after: Ints) -> list[dict[int, int]]:
@@ -438,7 +425,7 @@ def _tell_dropped(old: Hierarchy, pairs: Sequence[Mapping[int, int]], draft: Dra
     for number, level in enumerate(old.levels):
         kept = set(pairs[number].values()) if number < len(pairs) else set()
         for group in level:
-            if group.id not in kept and (group.description or group.quotes):
+            if group.id not in kept and group.description:
                 level_name = f"cluster of level {number + 1}"
                 draft.notes.append(f"the description of the {level_name} {group.name} is dropped")
 
