@@ -1,4 +1,7 @@
-"""What every method must do; a new one is covered as soon as it is in ``METHODS``."""
+"""What every method must do; a new one is covered as soon as it is in ``BUILT_IN``.
+
+Other packages run these tests on their methods: they import them, and give the fixtures below.
+"""
 
 import ast
 import copy
@@ -7,11 +10,11 @@ import inspect
 import json
 import pickle
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from subprocess import PIPE
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -32,6 +35,7 @@ from coterie.base.edited import edited
 from coterie.blocks.assign import CenterAssigner, MappedAssigner, NeighborAssigner
 from coterie.engine import Run, train
 from coterie.errors import DataError, UsageError
+from coterie.methods import BUILT_IN, Methods, Recipe
 from interrupted import fit_with_interrupts
 from said import raises
 
@@ -45,8 +49,13 @@ def documented(cls: type) -> dict[str, str]:
     return {name.strip(): kind for names, _, kind in pairs for name in names.split(",")}
 
 
-CLASSES = list(dict.fromkeys(recipe.cls for recipe in METHODS.values()))
-FIRST = list({recipe.cls: name for name, recipe in reversed(METHODS.items())}.values())[::-1]
+def first_of_each(methods: Mapping[str, Recipe]) -> list[str]:
+    """A method of each class, for what cannot depend on parameters such as the linkage."""
+    return list({recipe.cls: name for name, recipe in reversed(methods.items())}.values())[::-1]
+
+
+CLASSES = list(dict.fromkeys(recipe.cls for recipe in BUILT_IN.values()))
+FIRST = first_of_each(BUILT_IN)
 STAND_INS = ("kmeans", "sccl", "dec")
 QUICK = {"batch_size": 30, "epochs": 10, "head_lr": 1e-2, "lr": 1e-3, "steps": 30}
 FAST = {  # of classes that need other small settings than QUICK, so that a fit takes a second
@@ -64,19 +73,8 @@ FAST = {  # of classes that need other small settings than QUICK, so that a fit 
     "rstc": {"steps": 60, "lr": 1e-3, "head_lr": 1e-2, "batch_size": 30, "refresh_every": 10},
     "dec": {"ae_layers": (40, 10), "ae_steps": 60, "steps": 20, "refresh_every": 5},
     "idec": {"ae_layers": (40, 10), "ae_steps": 60, "steps": 20, "refresh_every": 5},
-    "self-train": {
-        "ae_layers": (100,),
-        "ae_steps": 100,
-        "steps": 20,
-        "refresh_every": 5,
-        "word_vectors": "ppmi",
-        "word_dim": 20,
-    },
     "autoencoder": {"ae_layers": (40, 10), "ae_steps": 60},
-    "kate": {"epochs": 40, "lr": 1e-2},
     "consensus": {"n_members": 4},
-    "stcc": {"steps": 60, "lr": 5e-3, "n_bits": 6, "word_dim": 16, "word_vectors": "ppmi"},
-    "vascl": {"steps": 20, "lr": 1e-3, "head_lr": 1e-2, "batch_size": 30},
 }
 
 
@@ -94,7 +92,7 @@ def fast(name: str, n_clusters: int = 3, **more) -> TextClusterer:
     return recipe.make(n_clusters, **parameters)
 
 
-@pytest.fixture(params=METHODS)
+@pytest.fixture(params=BUILT_IN)
 def name(request: pytest.FixtureRequest) -> str:
     if METHODS[request.param].parameters.get("reduce") == "umap":
         if not request.config.getoption("--slow"):  # it is compiled for a quarter of a minute
@@ -105,7 +103,13 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=FIRST)
 def one_of_each(request: pytest.FixtureRequest) -> str:
-    """A method of each class, for what cannot depend on parameters such as the linkage."""
+    """A method of each class."""
+    return request.param
+
+
+@pytest.fixture(params=CLASSES, ids=lambda cls: cls.__name__)
+def cls(request: pytest.FixtureRequest) -> type[TextClusterer]:
+    """Each class."""
     return request.param
 
 
@@ -439,7 +443,6 @@ def test_impossible_numbers_of_clusters_are_refused(stand_in: str, n_clusters) -
         fast(stand_in, n_clusters).fit(["a cat", "the dog", "my house"])
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_every_choice_and_every_number_refuses_nonsense(cls: type) -> None:
     hints = get_type_hints(cls)
     for field in dataclasses.fields(cls):
@@ -452,26 +455,36 @@ def test_every_choice_and_every_number_refuses_nonsense(cls: type) -> None:
                 cls(**{"n_clusters": 2, field.name: wrong}).fit(["a cat", "the dog"])
 
 
-TRAINED = [
-    name
-    for name in FIRST
-    if METHODS[name].cls._training_stages is not TextClusterer._training_stages
-]
-LEARNING = [  # also those that train something before they cluster
-    name
-    for name in FIRST
-    if name in TRAINED
-    or METHODS[name].cls._pretraining_stages is not TextClusterer._pretraining_stages
-]
+def trained(names: Iterable[str]) -> list[str]:
+    """Those that train a network from the start solution on."""
+    base = TextClusterer._training_stages
+    return [name for name in names if METHODS[name].cls._training_stages is not base]
+
+
+def learning(names: Iterable[str]) -> list[str]:
+    """Also those that train something before they cluster."""
+    base, after = TextClusterer._pretraining_stages, trained(names)
+    return [n for n in names if n in after or METHODS[n].cls._pretraining_stages is not base]
+
+
+@pytest.fixture(params=trained(FIRST))
+def trains(request: pytest.FixtureRequest) -> str:
+    """A method of each class that trains from the start solution on."""
+    return request.param
+
+
+@pytest.fixture(params=learning(FIRST))
+def learns(request: pytest.FixtureRequest) -> str:
+    """A method of each class that trains anything."""
+    return request.param
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("method", TRAINED)
 def test_an_interrupted_fit_continues_to_the_same_result(
-    method: str, fitted, topics, tmp_path: Path
+    trains: str, fitted, topics, tmp_path: Path
 ) -> None:
-    whole = fit_once(method, fitted, topics)
-    model = fast(method, checkpoint=tmp_path / "c", checkpoint_every=0.0)
+    whole = fit_once(trains, fitted, topics)
+    model = fast(trains, checkpoint=tmp_path / "c", checkpoint_every=0.0)
     assert fit_with_interrupts(model, topics[0])
     np.testing.assert_array_equal(model.probabilities_, whole.probabilities_)
     for name, tensor in whole.net_.state_dict().items():
@@ -486,15 +499,14 @@ def falls(losses: list[float]) -> bool:
 
 
 # Targets run ahead of what is trained: these losses may rise.
-CHASED = {("aecl", "cluster"), ("dec", "sharpen"), ("self-train", "sharpen")}
-STILL = {"dec": "encoder.decoder", "self-train": "encoder.decoder"}  # only for the autoencoder
+CHASED = {("aecl", "cluster"), ("dec", "sharpen")}
+STILL = {"dec": "encoder.decoder"}  # only for the autoencoder
 
 
-@pytest.mark.parametrize("method", LEARNING)
 def test_training_lowers_the_losses_and_moves_every_part(
-    method: str, topics, monkeypatch: pytest.MonkeyPatch
+    learns: str, topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, moved = fast(method, guard=False), {}
+    model, moved = fast(learns, guard=False), {}
 
     def watched(net: torch.nn.Module, *given: Any) -> Any:
         before = copy.deepcopy(net.state_dict())
@@ -534,14 +546,16 @@ def test_unfitted_models_say_so(stand_in: str, tmp_path: Path) -> None:
             call()
 
 
-@pytest.mark.parametrize("cls", [*CLASSES, TextClusterer], ids=lambda cls: cls.__name__)
 def test_docstring_lists_exactly_its_own_fields(cls: type) -> None:
     every = {f.name for f in dataclasses.fields(cls)}
-    own = every if cls is TextClusterer else inspect.get_annotations(cls).keys() & every
-    assert documented(cls).keys() == own
+    assert documented(cls).keys() == inspect.get_annotations(cls).keys() & every
 
 
-@pytest.mark.parametrize("cls", [*CLASSES, TextClusterer], ids=lambda cls: cls.__name__)
+def test_the_docstring_of_the_base_lists_the_fields_of_all() -> None:
+    every = {f.name for f in dataclasses.fields(TextClusterer)}
+    assert documented(TextClusterer).keys() == every
+
+
 def test_defaults_in_the_docstring_are_the_defaults(cls: type) -> None:
     defaults = {f.name: f.default for f in dataclasses.fields(cls)}
     for name, kind in documented(cls).items():
@@ -550,7 +564,6 @@ def test_defaults_in_the_docstring_are_the_defaults(cls: type) -> None:
             assert ast.literal_eval(written) == defaults[name], name
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_presets_name_real_parameters_only(cls: type) -> None:
     assert cls().n_clusters == "auto"
     known = {f.name for f in dataclasses.fields(cls)}
@@ -559,6 +572,22 @@ def test_presets_name_real_parameters_only(cls: type) -> None:
         assert cls.from_preset(preset, n_clusters=5).n_clusters == 5
     with raises(UsageError, "should be one of", "preset"):
         cls.from_preset("nonsense")
+
+
+def test_methods_of_other_packages_are_found_and_broken_ones_left_out(monkeypatch, caplog) -> None:
+    class Entry(NamedTuple):
+        value: str
+
+        def load(self) -> dict[str, Recipe]:
+            if self.value == "broken":
+                raise ImportError("no module")
+            return {"new": BUILT_IN["ward"], "auto": BUILT_IN["gmm"]}
+
+    found = [Entry("broken"), Entry("good")]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: found)
+    methods = Methods()
+    assert list(methods) == [*BUILT_IN, "new"] and methods["auto"] == BUILT_IN["auto"]
+    assert "the methods of broken cannot be used: no module" in caplog.text
 
 
 def test_methods_are_made_by_name() -> None:

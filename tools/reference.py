@@ -18,6 +18,7 @@ from typing import Any
 import coterie
 from coterie.cli.app import VERBS
 from coterie.cli.options import SPELLED
+from coterie.methods import BUILT_IN
 from coterie.options import Options
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -110,7 +111,7 @@ def _default(parameter: Any) -> str:
 
 def python() -> str:
     """Reference of all public names: methods as a table, the others with their docstrings."""
-    classes = {recipe.class_name for recipe in coterie.METHODS.values()}
+    classes = {recipe.class_name for recipe in BUILT_IN.values()}
     names = [n for n in coterie.__all__ if n not in classes | {"METHODS", "__version__"}]
     values = {name: getattr(coterie, name) for name in sorted(names, key=str.lower)}
     parts = [PYTHON, _table(["name", "class", "what it does", "page"], _methods())]
@@ -123,7 +124,7 @@ def python() -> str:
 
 
 def _methods() -> Iterator[tuple[str, ...]]:
-    for name, recipe in coterie.METHODS.items():
+    for name, recipe in BUILT_IN.items():
         page = name if (DOCS / "methods" / f"{name}.md").exists() else "baselines"
         source = f"../../src/{recipe.cls.__module__.replace('.', '/')}.py"
         yield (

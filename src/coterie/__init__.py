@@ -52,7 +52,7 @@ def __getattr__(name):  # noqa: ANN001, ANN202 - typed in __init__.pyi
         # A sub-package may share the name of the function in it (describe): fetch the function.
         value = getattr(importlib.import_module(_PUBLIC[name]), name)
     elif name[:1].isupper() and name in _methods().CLASSES:
-        value = getattr(_methods(), name)
+        value = _methods().CLASSES[name].cls
     else:
         raise AttributeError(f"module 'coterie' has no attribute {name!r}")
     globals()[name] = value

@@ -13,6 +13,7 @@ from coterie.base import TunedClusterer, fitting
 from coterie.encoders import load_encoder
 from coterie.engine import Run
 from coterie.errors import UsageError
+from coterie.methods import BUILT_IN
 from interrupted import fit_with_interrupts
 from said import raises
 
@@ -21,7 +22,6 @@ FAST = {
     "aecl": {"epochs": 9, "contrast_epochs": 6, "label_epochs": 1},
     "deccrl": {"steps": 24, "word_dim": 20},
     "rstc": {"steps": 24, "label_steps": 16},
-    "vascl": {"steps": 24},
     "cluster-bert": {"labels_from": "head", "adapt_epochs": 5, "rounds": 1, "harden_epochs": 1},
 }
 TUNES = ("full", "last-1", "lora", "heads", "frozen")
@@ -49,7 +49,7 @@ def fits(tiny_encoder: Path, topics) -> dict[tuple[str, str], TunedClusterer]:
     return {}
 
 
-REFUSED = {("vascl", "heads"), ("vascl", "frozen"), ("cluster-bert", "frozen")}
+REFUSED = {("cluster-bert", "frozen")}
 QUICK = ("sccl", "full", "lora", "frozen")  # the others are the same code
 CASES = [
     pytest.param((name, tune), marks=[] if {name, tune} & set(QUICK) else pytest.mark.slow)
@@ -80,9 +80,9 @@ def fitted(request: pytest.FixtureRequest, fits, tiny_encoder: Path, topics) -> 
 
 
 def test_all_methods_that_train_a_sentence_encoder_are_here() -> None:
-    found = {name for name, recipe in METHODS.items() if issubclass(recipe.cls, TunedClusterer)}
+    found = {name for name, recipe in BUILT_IN.items() if issubclass(recipe.cls, TunedClusterer)}
     assert {METHODS[name].cls for name in found} == {METHODS[name].cls for name in FAST}
-    others = [recipe.cls for name, recipe in METHODS.items() if name not in found]
+    others = [recipe.cls for name, recipe in BUILT_IN.items() if name not in found]
     assert not any(hasattr(cls, "tune") for cls in others)
 
 
@@ -139,7 +139,7 @@ def test_the_numbers_that_were_trained_are_told(fitted: TunedClusterer, tiny_enc
 
 
 def test_the_loss_falls(fitted: TunedClusterer) -> None:
-    stages = {"aecl": "contrast", "cluster-bert": "adapt", "rstc": "labels", "vascl": "contrast"}
+    stages = {"aecl": "contrast", "cluster-bert": "adapt", "rstc": "labels"}
     stage = stages.get(fitted.name, "joint")
     losses = fitted.history_.losses(stage)
     assert len(losses) >= 12  # a row for each step
@@ -207,8 +207,6 @@ def test_a_frozen_encoder_wants_other_words_and_methods_that_look_at_vectors_alo
         make("sccl", "frozen", tiny_encoder).fit(topics[0])
     with raises(UsageError, "uses the inside of", "cluster-bert"):
         make("cluster-bert", "frozen", tiny_encoder).fit(topics[0])
-    with raises(UsageError, "leaves the vectors", "`tune='frozen'`"):
-        make("vascl", "frozen", tiny_encoder).fit(topics[0])
 
 
 @pytest.mark.parametrize("tune", STILL)

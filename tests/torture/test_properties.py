@@ -33,19 +33,17 @@ CORPORA = st.one_of(
     st.lists(st.from_regex(r"[a-z]{1,6}", fullmatch=True), min_size=1, max_size=30),
     st.lists(WORDS, min_size=1, max_size=12).map(lambda texts: texts + [t.upper() for t in texts]),
 )
-CHEAP = ["kmeans", "spherical-kmeans", "average", "ward", "gmm", "hac-sd", "consensus", "lda"]
-TRAINED = ["sccl", "deccrl", "rstc", "vascl", "dec", "idec", "autoencoder", "kate", "aecl",
-           "cluster-bert", "adsl", "stcc", "self-train", "auto"]  # fmt: skip
+CHEAP = ["kmeans", "spherical-kmeans", "average", "ward", "gmm", "consensus"]
+TRAINED = ["sccl", "deccrl", "rstc", "dec", "idec", "autoencoder", "aecl",
+           "cluster-bert", "adsl", "auto"]  # fmt: skip
 SHORT = {"steps": 2, "epochs": 2, "ae_steps": 2, "adapt_epochs": 1, "rounds": 1, "harden_epochs": 1,
          "contrast_epochs": 1, "label_epochs": 1, "n_init": 1, "batch_size": 3, "n_members": 3,
-         "ae_layers": (8, 4), "word_dim": 4, "word_vectors": "ppmi", "n_bits": 3}  # fmt: skip
+         "ae_layers": (8, 4), "word_dim": 4, "word_vectors": "ppmi"}  # fmt: skip
 
 
 def make(name: str, k: int):
     recipe = METHODS[name]
     fields = {key: value for key, value in SHORT.items() if hasattr(recipe.cls, key)}
-    if name in ("self-train", "adsl"):
-        fields["ae_layers"] = (8,) if name == "self-train" else (8, 4)
     own = {} if "encoder" in recipe.parameters else {"encoder": "bow"}
     return recipe.make(k, random_state=0, **own, **fields)
 

@@ -19,13 +19,13 @@ import traceback
 from pathlib import Path
 
 from coterie.cli import main
-from coterie.methods import METHODS
+from coterie.methods import BUILT_IN
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from warm import import_all
 
 import_all()
-for recipe in METHODS.values():
+for recipe in BUILT_IN.values():
     recipe.cls  # noqa: B018
 
 LIMIT = 120  # seconds that a command may take

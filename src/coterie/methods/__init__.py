@@ -1,44 +1,32 @@
-"""All methods by name; a new one is a file in this package and a line in ``METHODS``.
+"""All methods by name; a new one is a file in this package and a line in ``BUILT_IN``.
 
-The papers have a file each; methods that they compare with are in ``baselines/``. The files are
-imported when a method is made, so that listing methods takes no time.
+Installed packages add methods by entry points of the group ``coterie.methods``; each is a mapping
+of names to recipes. The files are imported when a method is made, so that listing methods takes no
+time.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
+import logging
+import pkgutil
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from coterie._validation import check_choice, check_path, checked, did_you_mean
 from coterie.errors import MissingError, UsageError
 
-if TYPE_CHECKING:  # the classes of METHODS, for type checkers and editors
+if TYPE_CHECKING:
     from coterie.base import TextClusterer
-    from coterie.methods.adsl import ADSL as ADSL
-    from coterie.methods.aecl import AECL as AECL
-    from coterie.methods.auto import Auto as Auto
-    from coterie.methods.baselines.autoencoders import DEC as DEC
-    from coterie.methods.baselines.autoencoders import IDEC as IDEC
-    from coterie.methods.baselines.autoencoders import KATE as KATE
-    from coterie.methods.baselines.autoencoders import Autoencoder as Autoencoder
-    from coterie.methods.baselines.autoencoders import SelfTrain as SelfTrain
-    from coterie.methods.baselines.classical import Consensus as Consensus
-    from coterie.methods.baselines.classical import TwoStep as TwoStep
-    from coterie.methods.baselines.hac_sd import HACSD as HACSD
-    from coterie.methods.baselines.lda import LDA as LDA
-    from coterie.methods.baselines.stcc import STCC as STCC
-    from coterie.methods.baselines.vascl import VaSCL as VaSCL
-    from coterie.methods.cluster_bert import ClusterBERT as ClusterBERT
-    from coterie.methods.deccrl import DECCRL as DECCRL
-    from coterie.methods.rstc import RSTC as RSTC
-    from coterie.methods.sccl import SCCL as SCCL
 
+log = logging.getLogger(__name__)
 
 Number = int | Literal["auto"]  # of clusters
+GROUP = "coterie.methods"  # of entry points
 
 
 @dataclass(frozen=True)
@@ -47,30 +35,33 @@ class Recipe:
 
     Attributes
     ----------
-    class_name, module : str
-        The class, and the module of this package that holds it.
+    path : str
+        Module and class, such as "coterie.methods.sccl:SCCL".
     summary : str
     parameters : dict
     """
 
-    class_name: str
-    module: str
+    path: str
     summary: str
     parameters: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def class_name(self) -> str:
+        """Name of the class, which is not imported for it."""
+        return self.path.partition(":")[2]
 
     @property
     def cls(self) -> type[TextClusterer]:
         """The class, imported now."""
         try:
-            module = importlib.import_module(f"coterie.methods.{self.module}")
+            cls: type[TextClusterer] = pkgutil.resolve_name(self.path)
         except ModuleNotFoundError as error:
             if error.name != "torch":
                 raise
             raise MissingError(
                 f"{self.class_name} trains a network, which needs torch: pip install torch"
             ) from error
-        found: type[TextClusterer] = getattr(module, self.class_name)
-        return found
+        return cls
 
     @property
     def references(self) -> list[str]:
@@ -97,73 +88,47 @@ class Recipe:
         return made
 
 
-AUTOENCODERS, CLASSICAL = "baselines.autoencoders", "baselines.classical"
-
-
 def _two_step(summary: str, **parameters: Any) -> Recipe:
-    return Recipe("TwoStep", CLASSICAL, summary, parameters)
+    return Recipe("coterie.methods.classical:TwoStep", summary, parameters)
 
 
-METHODS: dict[str, Recipe] = {
-    "auto": Recipe("Auto", "auto", "consensus of k-means runs after k-NN smoothing; the default"),
-    "aecl": Recipe("AECL", "aecl", "attention between texts, pseudo-labels; trains the encoder"),
-    "sccl": Recipe("SCCL", "sccl", "contrastive loss with self-training; trains the encoder"),
+BUILT_IN: dict[str, Recipe] = {
+    "auto": Recipe(
+        "coterie.methods.auto:Auto", "consensus of k-means runs after k-NN smoothing; the default"
+    ),
+    "aecl": Recipe(
+        "coterie.methods.aecl:AECL", "attention between texts, pseudo-labels; trains the encoder"
+    ),
+    "sccl": Recipe(
+        "coterie.methods.sccl:SCCL", "contrastive loss with self-training; trains the encoder"
+    ),
     "cluster-bert": Recipe(
-        "ClusterBERT",
-        "cluster_bert",
+        "coterie.methods.cluster_bert:ClusterBERT",
         "denoising autoencoder, then k-means labels; trains the encoder",
     ),
     "deccrl": Recipe(
-        "DECCRL", "deccrl", "as sccl, and reconstructs words from topics; gives topics"
+        "coterie.methods.deccrl:DECCRL",
+        "as sccl, and reconstructs words from topics; gives topics",
     ),
     "adsl": Recipe(
-        "ADSL",
-        "adsl",
+        "coterie.methods.adsl:ADSL",
         "a network over words learns soft labels and corrects them",
         {"encoder": "words"},
     ),
     "rstc": Recipe(
-        "RSTC", "rstc", "optimal transport labels, contrastive loss; trains the encoder"
+        "coterie.methods.rstc:RSTC",
+        "optimal transport labels, contrastive loss; trains the encoder",
     ),
-    "dec": Recipe("DEC", AUTOENCODERS, "autoencoder on the embeddings, then self-training"),
-    "idec": Recipe("IDEC", AUTOENCODERS, "as dec, and codes still reconstruct the embeddings"),
-    "self-train": Recipe(
-        "SelfTrain", AUTOENCODERS, "word vectors, autoencoder, then as dec", {"encoder": "sif"}
+    "dec": Recipe("coterie.methods.dec:DEC", "autoencoder on the embeddings, then self-training"),
+    "idec": Recipe(
+        "coterie.methods.dec:IDEC", "as dec, and codes still reconstruct the embeddings"
     ),
     "autoencoder": Recipe(
-        "Autoencoder", AUTOENCODERS, "autoencoder on the embeddings, then k-means"
+        "coterie.methods.dec:Autoencoder", "autoencoder on the embeddings, then k-means"
     ),
-    "kate": Recipe(
-        "KATE",
-        AUTOENCODERS,
-        "competitive autoencoder on a bag of words, then k-means",
-        {"encoder": "log-counts"},
+    "consensus": Recipe(
+        "coterie.methods.classical:Consensus", "encoder, then a consensus of several clusterings"
     ),
-    "lda": Recipe(
-        "LDA",
-        "baselines.lda",
-        "a topic of words for each cluster; gives topics",
-        {"encoder": "lda"},
-    ),
-    "vascl": Recipe(
-        "VaSCL", "baselines.vascl", "contrastive loss, virtual augmentations; trains the encoder"
-    ),
-    "tsdae": Recipe(
-        "ClusterBERT",
-        "cluster_bert",
-        "denoising autoencoder; trains the encoder",
-        {"rounds": 0, "harden_epochs": 0, "lr": 3e-5, "head_lr": 3e-5},
-    ),
-    "stcc": Recipe(
-        "STCC",
-        "baselines.stcc",
-        "a network over words learns binary codes of TF-IDF",
-        {"encoder": "word-cnn"},
-    ),
-    "hac-sd": Recipe(
-        "HACSD", "baselines.hac_sd", "encoder, then linkage of the most similar pairs"
-    ),
-    "consensus": Recipe("Consensus", CLASSICAL, "encoder, then a consensus of several clusterings"),
     "kmeans": _two_step("encoder, then k-means"),
     "spherical-kmeans": _two_step("encoder, then k-means by cosine", cluster="spherical-kmeans"),
     "umap-kmeans": _two_step("encoder, UMAP, then k-means", reduce="umap"),
@@ -175,20 +140,38 @@ METHODS: dict[str, Recipe] = {
     "umap-hdbscan": _two_step("encoder, UMAP, then HDBSCAN", reduce="umap", cluster="hdbscan"),
     "tfidf-kmeans": _two_step("TF-IDF, then k-means", encoder="tfidf"),
     "bow-kmeans": _two_step("word counts, then k-means", encoder="bow"),
-    "sif-kmeans": _two_step("weighted means of word vectors, then k-means", encoder="sif"),
 }
 SAVED_BY = {"two-step": "kmeans"}  # a method for the name of a class that is none itself
-CLASSES = sorted({recipe.class_name for recipe in METHODS.values()})
-__all__ = [*CLASSES, "METHODS", "Recipe", "load", "make_method"]
+CLASSES = {recipe.class_name: recipe for recipe in BUILT_IN.values()}
+__all__ = ["BUILT_IN", "METHODS", "Recipe", "load", "make_method"]
 
 
-if not TYPE_CHECKING:
+class Methods(Mapping[str, Recipe]):
+    """The methods of this package, and those that installed packages add, found when needed."""
 
-    def __getattr__(name: str) -> type[TextClusterer]:
-        for recipe in METHODS.values():
-            if recipe.class_name == name:
-                return recipe.cls
-        raise AttributeError(f"module 'coterie.methods' has no attribute {name!r}")
+    def __getitem__(self, name: str) -> Recipe:
+        return BUILT_IN[name] if name in BUILT_IN else self._added[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*BUILT_IN, *self._added))
+
+    def __len__(self) -> int:
+        return len(BUILT_IN) + len(self._added)
+
+    @cached_property
+    def _added(self) -> dict[str, Recipe]:
+        from importlib.metadata import entry_points
+
+        added: dict[str, Recipe] = {}
+        for entry in entry_points(group=GROUP):
+            try:
+                added |= entry.load()
+            except Exception as error:  # of another package: our methods work without it
+                log.warning("the methods of %s cannot be used: %s", entry.value, error)
+        return {name: recipe for name, recipe in added.items() if name not in BUILT_IN}
+
+
+METHODS = Methods()
 
 
 @checked
@@ -196,8 +179,7 @@ def make_method(
     name: str, n_clusters: Number = "auto", preset: str | None = None, **parameters: object
 ) -> TextClusterer:
     """The estimator of a method by its name, such as ``make_method("sccl", 12)``."""
-    check_choice("method", name, METHODS)
-    return METHODS[name].make(n_clusters, preset, **parameters)
+    return METHODS[check_choice("method", name, METHODS)].make(n_clusters, preset, **parameters)
 
 
 @checked

@@ -46,7 +46,7 @@ from coterie.base import TextClusterer, TrainingContext, second_step
 from coterie.blocks.assign import Assigner
 from coterie.blocks.layers import mlp
 from coterie.encoders.base import Encoder, RaggedTokens, Rows, distinct
-from coterie.encoders.lexical import TopicShares
+from coterie.encoders.lexical import BagOfWords
 from coterie.encoders.load import Loaders
 from coterie.engine import Batch, Stage, steps_for
 from coterie.errors import DataError, UsageError
@@ -533,10 +533,20 @@ def soft_labels(distances: Tensor, sharpness: float, eps: float = 1e-12) -> Tens
 
 def topic_labels(texts: list[str], n_topics: int, seed: int) -> Tensor:
     """Shares of LDA's topics in each text, of shape (n, n_topics)."""
-    encoder = TopicShares(n_topics, seed=seed)
-    encoder.learn(texts)
-    items, rows = encoder.prepare(texts)
-    return torch.from_numpy(encoder.encode(items)[rows])
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    words = BagOfWords("counts", max_features=MAX_WORDS, stop_words=True)
+    words.learn(texts)
+    items, rows = words.prepare(texts)
+    counts = items.matrix[rows]  # sparse
+    topics = LatentDirichletAllocation(
+        n_topics,
+        doc_topic_prior=0.1,  # few topics for each text
+        max_iter=20,
+        learning_method="batch",
+        random_state=seed % 2**32,
+    )
+    return torch.from_numpy(topics.fit_transform(counts)).float()
 
 
 def refresh_share(epoch: Tensor, epochs: int, period: int, decay: float) -> Tensor:

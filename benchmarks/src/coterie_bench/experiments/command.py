@@ -45,7 +45,7 @@ PARTS = {  # what is timed, in the order of a run
     "coterie.base.fitting:Fitting._read": "character n-grams",
     "coterie.consensus:nearest_rows": "neighbours",
     "coterie.methods.auto:Auto._initial_assigner": "clustering",
-    "coterie.methods.baselines.classical:TwoStep._initial_assigner": "clustering",
+    "coterie.methods.classical:TwoStep._initial_assigner": "clustering",
     "coterie.base.fitting:labels_of": "labels and confidence",
     "coterie.base.fitting:calibrate": "labels and confidence",
     "coterie.base.outliers:OutlierMixin.outlier_scores": "outliers",

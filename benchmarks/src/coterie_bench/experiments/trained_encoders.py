@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie._types import Floats
-from coterie.methods.baselines import classical
+from coterie.methods import classical
 from coterie_bench import ROOT
 from coterie_bench.data import load_data
 from coterie_bench.ledger import Ledger, Row, head, key_of

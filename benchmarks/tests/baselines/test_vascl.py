@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from coterie import VaSCL
 from coterie.blocks.nt_xent import nt_xent
-from coterie.methods.baselines.vascl import (
+from coterie_bench.baselines.vascl import (
+    VaSCL,
     VaSCLNet,
     hardest_step,
     neighborhood,

@@ -303,7 +303,7 @@ class TwoStep(WeightedClusterer):
 
     def _idec(self, x: Floats, weights: Floats, seed: int) -> Ints:
         rows = np.repeat(np.arange(len(x)), weights.astype(np.int64))
-        from coterie.methods.baselines.autoencoders import IDEC
+        from coterie.methods.dec import IDEC
 
         steps = steps_for(IDEC_EPOCHS, len(rows), IDEC_BATCH)
         model = IDEC(

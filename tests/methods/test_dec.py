@@ -1,23 +1,15 @@
-"""Autoencoder, DEC, IDEC, Self-Train and KATE: losses against loops, their training, their ends."""
+"""Autoencoder, DEC and IDEC: losses against loops, their training, their ends."""
 
 import math
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
-from coterie import DEC, IDEC, KATE, Autoencoder, SelfTrain
+from coterie import DEC, IDEC, Autoencoder
 from coterie.base import TrainingContext
 from coterie.blocks.layers import mlp
-from coterie.methods.baselines.autoencoders import (
-    KATENet,
-    compete,
-    pair_error,
-    reconstruction_error,
-    sharpen,
-    word_loss,
-)
+from coterie.methods.dec import pair_error, reconstruction_error, sharpen
 from loops import loop_target
 
 
@@ -80,8 +72,6 @@ def test_damage_is_done_to_the_input_and_not_to_what_is_asked_for() -> None:
 
 SMALL = {"ae_layers": (40, 10), "ae_steps": 80, "random_state": 0, "encoder": "tfidf"}
 SHORT = {**SMALL, "steps": 30, "refresh_every": 10, "tol": 0.0, "guard": False}
-WORDS = {**SHORT, "encoder": "sif", "word_vectors": "ppmi", "word_dim": 20, "ae_layers": (60,)}
-METHODS = [(DEC, SHORT), (IDEC, SHORT), (SelfTrain, WORDS)]
 
 
 def features(model, texts) -> tuple:
@@ -175,87 +165,9 @@ def test_the_code_grows_with_the_number_of_clusters() -> None:
     assert DEC(4)._layers() == [500, 500, 2000, 10]
     assert DEC(89)._layers() == [500, 500, 2000, 90]
     assert DEC.from_preset("paper", n_clusters=89)._layers() == [500, 500, 2000, 10]
-    assert SelfTrain(89)._layers() == [500, 500, 2000, 20]
 
 
 def test_training_stops_when_labels_settle(topics) -> None:
     model = DEC(3, **{**SHORT, "tol": 0.5, "steps": 100}).fit(topics[0])
     assert model.history_.rows[-1]["step"] == 20  # the second look
     assert len({row["stage"] for row in model.history_.rows}) > 1  # what came before is there
-
-
-def loop_compete(z: Tensor, k: int, alpha: float) -> Tensor:
-    """Winners and losers of each sign, neuron by neuron."""
-    out = torch.zeros_like(z)
-    for row, values in enumerate(z.tolist()):
-        for sign, winners in ((1, k // 2), (-1, k - k // 2)):
-            rivals = sorted(
-                (i for i, v in enumerate(values) if v * sign > 0), key=lambda i: -abs(values[i])
-            )
-            energy = sum(abs(values[i]) for i in rivals[winners:])
-            for i in rivals[:winners]:
-                out[row, i] = sign * (abs(values[i]) + alpha * energy)
-    return out
-
-
-@pytest.mark.parametrize("k", [1, 2, 5, 8])
-@pytest.mark.parametrize("alpha", [0.0, 1.0, 6.26])
-def test_equals_the_loop(k: int, alpha: float) -> None:
-    z = torch.randn(20, 8, generator=torch.Generator().manual_seed(k)).tanh()
-    torch.testing.assert_close(compete(z, k, alpha), loop_compete(z, k, alpha))
-
-
-def test_by_hand() -> None:
-    z = torch.tensor([[0.8, 0.3, 0.1, -0.5, -0.2]])
-    # The positive winner gets 0.8 + 2 * (0.3 + 0.1), the negative one -(0.5 + 2 * 0.2).
-    torch.testing.assert_close(compete(z, 2, 2.0), torch.tensor([[1.6, 0.0, 0.0, -0.9, 0.0]]))
-
-
-def test_gradient_is_right() -> None:
-    z = torch.randn(3, 6, dtype=torch.double, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda x: compete(x, 3, 2.0), (z,))
-
-
-TINY = {"epochs": 40, "lr": 1e-2, "code_dim": 24, "winners": 8, "random_state": 0}
-
-
-class KeepsNet(KATE):
-    """Keeps the network of the training."""
-
-    def _build_pretraining_network(self, encoder, facts) -> KATENet:
-        self.net = super()._build_pretraining_network(encoder, facts)
-        return self.net
-
-
-def test_the_loss_equals_its_loop(topics) -> None:
-    texts = topics[0][:9]
-    model = KeepsNet(3, **TINY).fit(texts)
-    net = model.net
-    items, rows = model.encoder_.prepare(texts)
-
-    class Everything:
-        features = items.batch(rows)
-
-    x = Everything.features["vectors"]
-    weight = net.encoder.coder[0].weight
-    total = 0.0
-    with torch.no_grad():
-        for row in x:
-            z = torch.tanh(weight @ row + net.encoder.coder[0].bias)
-            z = compete(z[None], 8, 6.26)[0]
-            back = 1 / (1 + torch.exp(-(weight.T @ z + net.output.bias)))  # the same weights
-            for wanted, found in zip(row.tolist(), back.tolist(), strict=True):
-                found = min(max(found, 1e-12), 1 - 1e-7)
-                total -= wanted * math.log(found) + (1 - wanted) * math.log(1 - found)
-        loss = word_loss(net, Everything(), winners=8, boost=6.26)["words"]
-    assert loss.item() == pytest.approx(total / 9, rel=1e-3)
-
-
-def test_codes_are_without_competition(topics) -> None:
-    model = KATE(3, **TINY).fit(topics[0])
-    items, rows = model.encoder_.prepare(topics[0])
-    x = items.batch(rows)["vectors"]
-    with torch.no_grad():
-        wanted = torch.tanh(model.encoder_.coder[0](x)).numpy()
-    np.testing.assert_allclose(model.vectors_, wanted, atol=1e-6)
-    assert ((wanted != 0).sum(axis=1) > 8).all()

@@ -15,13 +15,13 @@ from coterie._random import derive_seed
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate
 from coterie.errors import DataError, MissingError
-from coterie.methods.baselines.autoencoders import IDEC
-from coterie.methods.baselines.classical import (
+from coterie.methods.classical import (
     dense_groups,
     kept_threads,
     mixture_labels,
     reduce_by_umap,
 )
+from coterie.methods.dec import IDEC
 from coterie.metrics import accuracy
 from said import raises
 
@@ -144,9 +144,9 @@ def test_the_least_size_of_a_dense_place_is_looked_for() -> None:
 
 
 def test_idec_is_a_second_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.methods.baselines.autoencoders.HIDDEN", (30,))
-    monkeypatch.setattr("coterie.methods.baselines.autoencoders.AE_FEWEST", 250)
-    monkeypatch.setattr("coterie.methods.baselines.autoencoders.AE_MOST", 250)
+    monkeypatch.setattr("coterie.methods.dec.HIDDEN", (30,))
+    monkeypatch.setattr("coterie.methods.dec.AE_FEWEST", 250)
+    monkeypatch.setattr("coterie.methods.dec.AE_MOST", 250)
     x, truth = cloud(80)
     model = TwoStep(4, cluster="idec", encoder="precomputed", random_state=0)
     labels = model.fit(x).labels_
@@ -156,9 +156,9 @@ def test_idec_is_a_second_step(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_clusters_that_idec_leaves_empty_are_filled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.methods.baselines.autoencoders.HIDDEN", (30,))
-    monkeypatch.setattr("coterie.methods.baselines.autoencoders.AE_FEWEST", 250)
-    monkeypatch.setattr("coterie.methods.baselines.autoencoders.AE_MOST", 250)
+    monkeypatch.setattr("coterie.methods.dec.HIDDEN", (30,))
+    monkeypatch.setattr("coterie.methods.dec.AE_FEWEST", 250)
+    monkeypatch.setattr("coterie.methods.dec.AE_MOST", 250)
     noise = np.random.default_rng(0).normal(scale=0.01, size=(80, 6))
     x = (3 * np.eye(4, 6)[np.arange(80) % 4] + noise).astype(np.float32)
     given = {"encoder": "precomputed", "guard": False, "random_state": 0}
@@ -176,7 +176,7 @@ def test_umap_reduces_to_one_more_than_the_clusters(monkeypatch: pytest.MonkeyPa
         seen.append((dim, n_neighbors))
         return vectors
 
-    monkeypatch.setattr("coterie.methods.baselines.classical.reduce_by_umap", reduced)
+    monkeypatch.setattr("coterie.methods.classical.reduce_by_umap", reduced)
     x, _ = cloud()
     for dim in (None, 7):
         TwoStep(4, reduce="umap", reduced_dim=dim, encoder="precomputed").fit(x)
@@ -218,12 +218,12 @@ def test_the_result_is_nearer_to_the_members_than_they_are_to_each_other() -> No
 
 
 def test_linkage_is_left_out_where_it_would_take_too_long(monkeypatch) -> None:
-    monkeypatch.setattr("coterie.methods.baselines.classical.LINKED", 100)
+    monkeypatch.setattr("coterie.methods.classical.LINKED", 100)
 
     def refused(*_):
         raise AssertionError("linkage was asked")
 
-    monkeypatch.setattr("coterie.methods.baselines.classical.agglomerate", refused)
+    monkeypatch.setattr("coterie.methods.classical.agglomerate", refused)
     model = Consensus(6, encoder="precomputed", n_members=5, random_state=0).fit(groups()[0])
     assert len(model.agreement_) == 5
 

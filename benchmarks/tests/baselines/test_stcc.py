@@ -9,9 +9,10 @@ import torch
 from scipy.sparse import csr_matrix
 from sklearn.metrics import adjusted_rand_score
 
-from coterie import STCC, neighbors
-from coterie.methods.baselines import stcc as block
-from coterie.methods.baselines.stcc import (
+from coterie import neighbors
+from coterie_bench.baselines import stcc as block
+from coterie_bench.baselines.stcc import (
+    STCC,
     DynamicCNN,
     STCCNet,
     bit_loss,

@@ -10,10 +10,11 @@ from scipy.spatial.distance import squareform
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 
-from coterie import HACSD, neighbors
+from coterie import neighbors
 from coterie.blocks.linkage import cut
-from coterie.methods.baselines import hac_sd as block
-from coterie.methods.baselines.hac_sd import (
+from coterie_bench.baselines import hac_sd as block
+from coterie_bench.baselines.hac_sd import (
+    HACSD,
     choose_training,
     iterative_classification,
     kept_pairs,

@@ -8,9 +8,8 @@ from conftest import TOPICS
 from sklearn.metrics import adjusted_rand_score
 
 import coterie
-from coterie import LDA
 from coterie.blocks.assign import make_assigner, probabilities
-from coterie.methods.baselines.lda import ShareAssigner, fair_handicap
+from coterie_bench.baselines.lda import LDA, ShareAssigner, fair_handicap
 
 
 def test_shares_are_the_probabilities() -> None:

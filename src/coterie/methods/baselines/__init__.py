@@ -1,1 +1,0 @@
-"""Methods that the papers compare with; one file per family."""
