@@ -53,11 +53,10 @@ from coterie.serve.app import Service
 from coterie.serve.server import Server, listen
 
 app(["predict", "run", "tickets.csv", "--out", "without.csv"], standalone_mode=False)
-place, ready = listen("127.0.0.1", 0), threading.Event()
-server = Server(Service({"run": Path("run")}, Settings()), ready.set)
+place = listen("127.0.0.1", 0)
+server = Server(Service({"run": Path("run")}, Settings()))
 thread = threading.Thread(target=server.run, args=([place],))
 thread.start()
-ready.wait()
 asked = urllib.request.Request(
     f"http://127.0.0.1:{place.getsockname()[1]}/runs/run/predict",
     Path("asked.json").read_bytes(),

@@ -9,14 +9,11 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from coterie._files import atomic_path, write_json
@@ -28,8 +25,8 @@ EARLIER = "earlier"
 INDEX = "changed.json"
 LOG = "edits.jsonl"  # only ever grows, also by an undo
 LOG_LIMIT = 16 << 20  # bytes of the log, which is read whole
+LINE_LIMIT = 10_000  # characters of a line, so that no edit of many rows fills the log
 NUMBER = re.compile(r"[0-9]{4,9}")
-NOTED: ContextVar[Mapping[str, str]] = ContextVar("noted", default=MappingProxyType({}))
 SHAPE = {"replaced": [str], "added": [str], "left": {str: str}}
 
 
@@ -41,86 +38,27 @@ def append_log(folder: Path, entry: dict[str, Any]) -> None:
     before = file.read_bytes() if file.exists() else b""
     before += b"" if before.endswith(b"\n") or not before else b"\n"
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    line = json.dumps({"when": when, **NOTED.get(), **entry}, ensure_ascii=False, default=str)
+    line = json.dumps({"when": when, **entry}, ensure_ascii=False, default=str)
+    if len(line) > LINE_LIMIT:
+        done = entry["done"]
+        brief = {"change": entry["change"], "done": [f"{done[0]:.500}"], "of": len(done)}
+        line = json.dumps({"when": when, **brief}, ensure_ascii=False)
     with atomic_path(file) as temporary:
         temporary.write_bytes(before + f"{line}\n".encode("utf-8", "backslashreplace"))
 
 
-@contextmanager
-def noted(**facts: str) -> Iterator[None]:
-    """Lines that the block adds to the log say this, too: who asked, and by which id."""
-    token = NOTED.set(facts)
-    try:
-        yield
-    finally:
-        NOTED.reset(token)
-
-
-@dataclass(frozen=True)
-class Logged:
-    """A line of the log.
-
-    Attributes
-    ----------
-    said : str
-        What was done, in a sentence; empty where the line does not say it.
-    id : str
-        Of the request that asked for it; else made of the number of the line.
-    by : str
-        Who asked for it: a name, or of which kind.
-    change : int
-        The number of the change that was made, or taken back.
-    undoes : bool
-        Whether it was taken back.
-    edits : tuple of dict
-        As they were asked for.
-    """
-
-    said: str
-    id: str
-    by: str = "a command"
-    change: int = 0
-    undoes: bool = False
-    edits: tuple[Any, ...] = ()
-
-
-def read_log(folder: Path) -> list[Logged]:
-    """The log of a run, line by line; of a line that somebody has written by hand, nothing."""
-    file = inside(folder, LOG)
-    if not file.exists():
-        return []
+def undoable(run: Path) -> str:
+    """What the last change that can be undone has done, in a sentence; empty if there is none."""
+    number, file = last_change(run), inside(run, LOG)
+    if not number or not file.exists():
+        return ""
     check_file(file, LOG_LIMIT)
-    out: list[Logged] = []
-    for line in file.read_bytes().splitlines():
-        try:
-            out.append(_logged(json.loads(line), f"line-{len(out)}", out))
-        except (KeyError, TypeError, ValueError, AttributeError):
-            out.append(Logged("", f"line-{len(out)}"))
-    return out
-
-
-def _logged(entry: dict[str, Any], number: str, before: list[Logged]) -> Logged:
-    by = "another page" if "id" in entry else "a command"
-    request = str(entry.get("id", number)), str(entry.get("by", by))
-    if "undo" in entry:
-        change = int(entry["undo"])
-        undone = [line for line in before if line.change == change][-1:]
-        said = undone[0].said if undone else f"change {change}"
-        edits = undone[0].edits if undone else ()
-        return Logged(f"took back: {said}", *request, change, True, edits)
-    said = "; ".join([*entry["done"], *entry.get("notes", ())])
-    return Logged(said, *request, int(entry["change"]), edits=tuple(entry.get("edits", ())))
-
-
-def can_undo(log: Sequence[Logged]) -> list[Logged]:
-    """The changes that can be taken back, the last one at the end."""
-    found: dict[int, Logged] = {}
-    for line in log:
-        if line.undoes:
-            found.pop(line.change, None)
-        elif line.change:
-            found[line.change] = line
-    return [found[change] for change in sorted(found)]
+    for line in reversed(file.read_bytes().splitlines()):
+        with suppress(AttributeError, TypeError, ValueError):  # written by somebody else
+            entry = json.loads(line)
+            if entry.get("change") == number:
+                return "; ".join(map(str, entry["done"]))
+    return f"change {number}"
 
 
 def change_run(run: Path, change: Callable[[Path], None]) -> None:

@@ -25,7 +25,6 @@ SHOW = """() => {  // all that a person can bring up
     document.querySelector("#legend button")?.click();
     document.querySelectorAll("#live, #live-edit").forEach((part) => { part.hidden = false; });
     document.querySelector("#live-clusters input")?.click();
-    document.getElementById("live-do-split")?.click(); // it waits for a service
 }"""
 
 

@@ -73,20 +73,8 @@ class Client:
     def post(self, path: str, body: Any, **headers: str) -> Answer:
         return self.ask("POST", path, body, headers)
 
-    def connect(self, wait: float = PATIENCE) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=wait)
-
-    def raw(self, data: bytes, *, wait: float = PATIENCE) -> bytes:
-        """What comes back for these very bytes, until the server ends it."""
-        with self.connect(wait) as place:
-            place.sendall(data)
-            out = b""
-            try:
-                while block := place.recv(1 << 16):
-                    out += block
-            except (TimeoutError, ConnectionError):
-                pass
-            return out
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
     def until(self, true: Callable[[], bool]) -> None:
         end = time.monotonic() + PATIENCE
@@ -130,18 +118,15 @@ def folder(finished: Path, tmp_path: Path) -> Path:
 
 @contextmanager
 def running(
-    runs: dict[str, Path],
-    around: Callable[[Service], Any] = lambda service: service,
-    **settings: Any,
+    runs: dict[str, Path], prepare: Callable[[Service], Any] = bool, **settings: Any
 ) -> Iterator[Client]:
-    """A server that is stopped at the end; ``around`` puts something between it and the service."""
-    place, ready = listen("127.0.0.1", 0), threading.Event()
-    service = Service(runs, Settings(**settings))
-    server = Server(around(service), ready.set)
+    """A server that is stopped at the end; ``prepare`` adds something to the service."""
+    place, service = listen("127.0.0.1", 0), Service(runs, Settings(**settings))
+    prepare(service)
+    server = Server(service)
     thread = threading.Thread(target=server.run, args=([place],))
     thread.start()
     try:
-        assert ready.wait(PATIENCE)
         yield Client(server, service, place.getsockname()[1])
     finally:
         server.should_exit = True

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -19,6 +20,7 @@ import coterie
 from coterie import open_run
 from coterie._folders import held
 from coterie.editing import edit
+from coterie.serve import routes
 from trees import whole
 
 TEXTS = ["ripe plum juice", "the bus driver and the brake", "a violin song", "qqq", " ", ""]
@@ -51,7 +53,7 @@ def test_predict_answers_what_the_run_says(reading: Any, finished: Path) -> None
 def test_requests_of_many_clients_share_batches(
     start: Callable[..., Any], finished: Path, topics: tuple[list[str], list[str]]
 ) -> None:
-    client = start(finished, max_batch=16)
+    client = start(finished)
     asked = [[text] if i % 3 else topics[0][i : i + 40] for i, text in enumerate(topics[0])]
     expected = {i: of_run(finished, texts) for i, texts in enumerate(asked[:30])}
     with ThreadPoolExecutor(24) as pool:
@@ -62,92 +64,101 @@ def test_requests_of_many_clients_share_batches(
     said = client.get("/metrics").body.decode()
     batches = re.findall(r"^coterie_batch_texts_count (\d+)", said, re.M)
     assert 0 < int(batches[0]) < len(asked)
-    most = re.findall(r'^coterie_batch_texts_bucket\{le="16\.0"\} (\d+)', said, re.M)
+    most = re.findall(r'^coterie_batch_texts_bucket\{le="64\.0"\} (\d+)', said, re.M)
     assert most == batches  # none was larger than allowed
 
 
 BAD = [
-    ({"texts": []}, 422, "serve.no_texts"),
-    ({"texts": "a text"}, 422, "serve.no_texts"),
-    ({"texts": ["a", 7]}, 422, "serve.not_a_text"),
-    ({"text": None}, 422, "serve.not_a_text"),
-    ({"text": "a", "texts": ["b"]}, 422, "serve.text_or_texts"),
-    ({}, 422, "serve.text_or_texts"),
-    ({"text": "a", "limit": 3}, 422, "serve.unknown_key"),
-    ({"texts": ["a"] * 1001}, 413, "serve.too_many_texts"),
-    (b"[1, 2]", 400, "serve.not_json"),
-    (b"{", 400, "serve.not_json"),
-    (b'{"text": "a", "text": "b"}', 400, "serve.not_json"),
-    (b"", 400, "serve.not_json"),
-    (b"[" * 100_000, 400, "serve.not_json"),
-    (b'{"text": NaN}', 400, "serve.not_json"),
-    (b'{"text": ' + b"9" * 5000 + b"}", 400, "serve.not_json"),
-    (b'{"text": "\xff"}', 400, "serve.not_json"),
-    ('{"text": "späte"}'.encode("utf-16"), 400, "serve.not_json"),
+    ("predict", {"texts": []}, 422),
+    ("predict", {"texts": "a text"}, 422),
+    ("predict", {"texts": ["a", 7]}, 422),
+    ("predict", {"text": None}, 422),
+    ("predict", {"text": "a", "texts": ["b"]}, 422),
+    ("predict", {}, 422),
+    ("predict", {"text": "a", "limit": 3}, 422),
+    ("predict", {"text": "a", "level": True}, 422),
+    ("predict", {f"k{i}": i for i in range(10_000)}, 422),
+    ("predict", {"texts": ["a"] * 1001}, 413),
+    ("predict", b"[1, 2]", 422),
+    ("predict", b"{", 422),
+    ("predict", b"", 422),
+    ("predict", b"[" * 100_000, 400),
+    ("predict", b'{"text": NaN}', 422),
+    ("predict", b'{"text": ' + b"9" * 5000 + b"}", 400),
+    ("predict", b'{"text": "\xff"}', 400),
+    ("edits", {"edits": [{"merge": [0, 77]}]}, 422),
+    ("edits", {"edits": [{"mrege": [0, 1]}]}, 422),
+    ("edits", {"edits": "/etc/passwd"}, 422),
+    ("edits", {"edits": [{"rename": {"0": "x" * 200}}]}, 422),
+    ("edits", {"edits": [{"merge": [0, 1]}], "undo": True}, 422),
+    ("edits", {"edits": [{"rename": {"0": "x"}}] * 1001}, 413),
+    ("edits", {"undo": 1}, 422),
+    ("edits", {"undo": True}, 422),  # there is nothing to undo
+    ("edits", {"edits": [{"merge": [0, 1]}], "version": "old"}, 409),
+    ("edits", {"edits": [{"merge": [0, 1]}], "version": 3}, 422),
+    ("edits", {"undo": True, "version": "old"}, 409),
+    ("cut", {"clusters": 2}, 422),  # this run has no merge tree
+    ("cut", {}, 422),
+    ("update", {}, 422),
+    ("update", {"rows": [["a"]]}, 422),
+    ("update", {"texts": "/etc/passwd"}, 422),
+    ("update", {"texts": ["a"], "version": "old"}, 409),
 ]
 
 
-@pytest.mark.parametrize(("body", "status", "code"), BAD)
-def test_bad_bodies_are_refused(reading: Any, body: Any, status: int, code: str) -> None:
-    answer = reading.post("/predict", body)
-    assert (answer.status, answer.code) == (status, code)
+@pytest.mark.parametrize(("path", "body", "status"), BAD)
+def test_bad_bodies_are_refused(
+    reading: Any, finished: Path, path: str, body: Any, status: int
+) -> None:
+    before = content(finished)
+    answer = reading.post(f"/{path}", body)
+    assert answer.status == status and answer.json["error"]["message"]
+    assert len(answer.body) < 1_000 and str(finished.parent) not in answer.body.decode()
+    assert content(finished) == before
 
 
 @pytest.mark.parametrize(
-    ("value", "kind"),
-    [(7, "a number"), (1.5, "a number"), (None, "null"), (True, "true or false"), ([], "a list"),
-     ({}, "an object")],
+    "path",
+    ["/texts?cluster=x", "/texts?cluster=-2", "/texts?limit=1001", "/texts?offset=-1",
+     "/texts?sort=name", "/texts?outlier=maybe", "/texts?min_confidence=nan", "/texts?page=2",
+     "/clusters?x=1", "/search", "/search?q=%20", "/search?q=%00", "/search?q=" + 2001 * "a",
+     "/search?q=a&by=magic", "/search?q=a&limit=0"],
 )  # fmt: skip
-def test_what_is_no_text_is_called_as_in_json(reading: Any, value: Any, kind: str) -> None:
-    said = reading.post("/predict", {"text": value}).json["error"]["message"]
-    assert kind in said
-
-
-def test_ten_thousand_keys_and_parameters(reading: Any) -> None:
-    answer = reading.post("/predict", {f"k{i}": i for i in range(10_000)})
-    assert (answer.status, answer.code) == (422, "serve.unknown_key")
-    assert len(answer.body) < 1_000
-    many = "&".join(f"k{i}={i}" for i in range(5_000))
-    assert reading.get(f"/texts?{many}").status == 422
-    longer = "&".join(f"k{i}={i}" for i in range(50_000))
-    said = reading.raw(f"GET /texts?{longer} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-    assert said.startswith(b"HTTP/1.1 400")
-
-
-@pytest.mark.parametrize(
-    ("path", "code"),
-    [
-        ("/texts?cluster=x", "serve.bad_parameter"),
-        ("/texts?cluster=-2", "serve.bad_parameter"),
-        ("/texts?limit=1001", "serve.bad_parameter"),
-        ("/texts?offset=-1", "serve.bad_parameter"),
-        ("/texts?offset=%D9%A3", "serve.bad_parameter"),
-        ("/texts?sort=name", "serve.bad_parameter"),
-        ("/texts?outlier=maybe", "serve.bad_parameter"),
-        ("/texts?min_confidence=nan", "serve.bad_parameter"),
-        ("/texts?page=2", "serve.unknown_parameter"),
-        ("/clusters?x=1", "serve.unknown_parameter"),
-        ("/search", "serve.bad_query"),
-        ("/search?q=%20", "serve.bad_query"),
-        ("/search?q=%00", "serve.bad_query"),
-        ("/search?q=" + 2001 * "a", "serve.bad_query"),
-        ("/search?q=a&by=magic", "serve.bad_parameter"),
-        ("/search?q=a&limit=0", "serve.bad_parameter"),
-    ],
-)
-def test_bad_parameters_are_refused(reading: Any, path: str, code: str) -> None:
+def test_bad_parameters_are_refused(reading: Any, path: str) -> None:
     answer = reading.get(path)
-    assert (answer.status, answer.code) == (422, code)
+    assert (answer.status, answer.code) == (422, "serve.invalid")
+
+
+@pytest.mark.parametrize("bad", ["\ud800", "a\x00"])
+def test_no_field_of_a_request_can_hold_what_breaks_it(reading: Any, bad: str) -> None:
+    row = {"id": "N", "text": "ripe plum"}
+    for path, body in (
+        ("predict", {"texts": [bad, "plum"]}),
+        ("predict", {"text": "plum", bad: bad}),
+        ("update", {"rows": [row | {"id": bad}]}),
+        ("update", {"rows": [row | {"kind": {"a": [bad]}}]}),
+        ("update", {"rows": [row | {bad: bad}]}),
+        ("update", {"rows": [row], "text_column": bad, "id_column": bad}),
+        ("edits", {"edits": [bad]}),
+        ("edits", {"edits": [{"rename": {"0": bad}}]}),
+        ("edits", {"edits": [{"rename": {bad: "a"}}]}),
+        ("edits", {"edits": [{"move": {"rows": [{"text": bad}, {bad: 1}], "to": bad}}]}),
+        ("edits", {"edits": [{"merge": [0, 1]}], "version": bad}),
+    ):
+        more: dict[str, Any] = {} if path == "predict" else {"dry_run": True}
+        answer = reading.post(f"/{path}", {**body, **more})
+        assert answer.status in (200, 409, 422), (path, body)
+    quoted = quote(bad, errors="surrogatepass")
+    for path in ("search?q", "texts?contains", "texts?sort", "a"):
+        assert reading.get(f"/{path}={quoted}").status in (200, 404, 422)
 
 
 def test_clusters_are_those_of_the_run(reading: Any, finished: Path) -> None:
     run, answer = open_run(finished), reading.get("/clusters")
     assert answer.json["version"] == run.version
-    assert answer.headers["etag"] == f'"{run.version}"'
     assert [c["name"] for c in answer.json["clusters"]] == [c.name for c in run.clusters]
     expected = json.loads(json.dumps([c.to_dict() for c in run.clusters]))
-    for found, cluster in zip(answer.json["clusters"], expected, strict=True):
-        assert found == {**cluster, "locked": False, "done": False, "named_by_hand": False}
+    assert answer.json["clusters"] == expected
 
 
 def test_texts_are_filtered_sorted_and_paged(reading: Any, finished: Path) -> None:
@@ -218,8 +229,8 @@ def content(folder: Path) -> dict[str, bytes]:
 
 EDITS = [
     [{"merge": [0, 1], "name": "Both"}],
-    [{"rename": {"2": "Two"}}, {"lock": [2]}],
-    [{"unlock": [2]}, {"move": {"rows": ["T-1", {"contains": "violin"}], "to": 3}}],
+    [{"rename": {"2": "Two"}}],
+    [{"move": {"rows": ["T-1", {"contains": "violin"}], "to": 3}}],
     [{"split": {"cluster": 0, "into": 2, "names": ["A", "B"]}}],
 ]
 
@@ -270,53 +281,31 @@ def test_a_dry_run_writes_nothing(start: Callable[..., Any], folder: Path) -> No
     assert content(folder) == before
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "code"),
-    [
-        ({"edits": [{"merge": [0, 77]}]}, 422, "edit.no_cluster"),
-        ({"edits": [{"mrege": [0, 1]}]}, 422, "edit.one_kind"),
-        ({"edits": []}, 422, "edit.no_edits"),
-        ({"edits": "/etc/passwd"}, 422, "serve.edits_are_a_list"),
-        ({"edits": [{"rename": {"0": "x" * 200}}]}, 422, "edit.bad_name_length"),
-        ({"edits": [{"merge": [0, 1]}], "undo": True}, 422, "serve.edits_or_undo"),
-        ({"undo": True, "dry_run": True}, 422, "serve.edits_or_undo"),
-        ({"undo": 1}, 422, "serve.bad_value"),
-        ({"undo": "yes"}, 409, "serve.other_change"),
-        ({}, 422, "serve.edits_or_undo"),
-        ({"edits": [{"merge": [0, 1]}], "version": "old"}, 409, "edit.other_version"),
-        ({"edits": [{"merge": [0, 1]}], "version": 3}, 422, "serve.bad_value"),
-        ({"undo": True, "version": "old"}, 409, "edit.other_version"),
-    ],
-)
-def test_bad_edits_are_refused(
-    reading: Any, finished: Path, body: Any, status: int, code: str
-) -> None:
-    before = content(finished)
-    answer = reading.post("/edits", body)
-    assert (answer.status, answer.code) == (status, code)
-    assert content(finished) == before
-    assert str(finished.parent) not in answer.json["error"]["message"]
-
-
-def test_two_editors_at_once(start: Callable[..., Any], folder: Path) -> None:
+def test_of_edits_at_once_one_is_done(start: Callable[..., Any], folder: Path) -> None:
     client = start(folder)
     version = client.get("/version").json["version"]
+
+    def rename(i: int) -> Any:
+        edits = [{"rename": {"0": f"Name {i}"}}]
+        return client.post("/edits", {"edits": edits, "version": version})
+
     with ThreadPoolExecutor(8) as pool:
-        answers = list(
-            pool.map(
-                lambda i: client.ask(
-                    "POST", "/edits", {"edits": [{"rename": {"0": f"Name {i}"}}]},
-                    {"If-Match": f'"{version}"'},
-                ),
-                range(8),
-            )
-        )  # fmt: skip
+        answers = list(pool.map(rename, range(8)))
     assert sorted(a.status for a in answers) == [200] + 7 * [409]
     won = next(a.json for a in answers if a.status == 200)
     assert client.get("/clusters").json["version"] == won["version"]
     names = {c["name"] for c in client.get("/clusters").json["clusters"]}
     assert won["clusters"]["0"] in names
     assert len((folder / "edits.jsonl").read_text("utf-8").splitlines()) == 1
+
+
+def test_an_edit_of_many_rows_leaves_a_short_line(start: Callable[..., Any], folder: Path) -> None:
+    client = start(folder)
+    edits: list[Any] = [{"rename": {"0": f"Name {i}"}} for i in range(900)]
+    edits.append({"move": {"rows": [{"row": 1 + i % 9} for i in range(20_000)], "to": 0}})
+    assert client.post("/edits", {"edits": edits}).status == 200
+    assert (folder / "edits.jsonl").stat().st_size < 1_000
+    assert client.post("/edits", {"undo": True}).json["undone"] == 1
 
 
 def test_a_run_that_a_command_works_on_is_busy(start: Callable[..., Any], folder: Path) -> None:
@@ -347,14 +336,6 @@ def test_updates_add_rows(start: Callable[..., Any], folder: Path, tmp_path: Pat
     assert client.post("/update", one).code == "update.one_id"
     none = {**one, "id_column": "none", "dry_run": True}
     assert client.post("/update", none).json["rows"] == 2
-    for body, code in (
-        ({}, "serve.text_or_texts"),
-        ({"rows": "/etc/passwd"}, "serve.bad_value"),
-        ({"rows": [["a"]]}, "serve.bad_value"),
-        ({"texts": "/etc/passwd"}, "serve.no_texts"),
-        ({"texts": ["a"], "version": "old"}, "edit.other_version"),
-    ):
-        assert client.post("/update", body).code == code
     assert client.post("/edits", {"undo": True}).status == 200
     assert client.get("/texts").json["total"] == 90
 
@@ -395,13 +376,13 @@ def test_a_run_is_replaced_without_losing_a_request(
 def test_a_state_that_was_replaced_is_not_kept(start: Callable[..., Any], folder: Path) -> None:
     client = start(folder)
     client.wait_for_vectors()
-    vectors = client.service.first.snapshot.vectors
+    vectors = client.service.first.snapshot.need_vectors()
     gone = []
     for i in range(3):
         gone.append(weakref.ref(client.service.first.snapshot))
         client.post("/predict", {"text": "plum"})
         client.post("/edits", {"edits": [{"rename": {"0": f"Name {i}"}}]})
-    assert client.service.first.snapshot.vectors is vectors  # the same texts: not encoded again
+    assert client.service.first.snapshot.need_vectors() is vectors  # of the same texts
     client.until(lambda: not any(old() for old in gone))  # without a collector of our own
 
 
@@ -441,7 +422,7 @@ def test_several_runs_have_paths_of_their_own(
     assert client.get("/runs/other/similar/7").json["to"]["row"] == 7
     for path in ("/clusters", "/runs/none/clusters", "/runs//clusters", "/runs/%2e%2e/clusters"):
         answer = client.get(path)
-        assert answer.status == 404 and answer.code in ("serve.no_run", "serve.no_path"), path
+        assert answer.status == 404 and answer.code in ("serve.no_run", "serve.not_found"), path
     index = client.get("/").body.decode()
     assert 'href="/runs/tickets/"' in index and "<script" not in index
     assert client.get("/runs/other/").body.startswith(b"<!doctype html>")
@@ -460,13 +441,12 @@ def test_the_page_is_that_of_the_file_with_tools(reading: Any, finished: Path) -
 
 
 def test_it_says_that_it_is_well(reading: Any) -> None:
-    assert reading.get("/healthz").json == {"status": "ok"}
-    assert reading.get("/readyz").json == {"status": "ready"}
-    assert reading.ask("HEAD", "/healthz").status == 200
-    wrong = reading.ask("DELETE", "/clusters")
-    assert (wrong.status, wrong.code) == (405, "serve.no_method")
-    assert reading.get("/nothing").code == "serve.no_path"
-    assert reading.get("/predict").status == 405
+    for path in ("/healthz", "/readyz"):
+        assert reading.get(path).json == {"status": "ok"}
+    assert reading.ask("DELETE", "/clusters").status == reading.get("/predict").status == 405
+    assert reading.get("/nothing").status == 404
+    slash = reading.get("/runs/tickets")
+    assert slash.status == 307 and slash.headers["location"].endswith("/runs/tickets/")
 
 
 def test_metrics_are_lines_that_prometheus_reads(reading: Any) -> None:
@@ -482,40 +462,28 @@ def test_metrics_are_lines_that_prometheus_reads(reading: Any) -> None:
     assert float(found['coterie_run_rows{run="tickets"}']) == 90
 
 
-def test_the_page_is_found_without_its_last_slash(reading: Any) -> None:
-    answer = reading.get("/runs/tickets")
-    assert (answer.status, answer.headers["location"]) == (308, "tickets/")
-    assert reading.get("/runs/tickets/").body == reading.get("/").body
-    assert reading.get("/runs/other").code == "serve.no_run"
-
-
 def test_every_address_is_documented_and_its_examples_work(
     start: Callable[..., Any], grown: Path, tmp_path: Path
 ) -> None:
     client = start(Path(shutil.copytree(grown, tmp_path / "tickets")))
     client.wait_for_vectors()
-    document = client.get("/openapi.json").json
-    routes = {r.path_format: r for r in client.service.api.routes}
-    assert routes.keys() - {"/runs/{run}"} == document["paths"].keys()
-    schemas = document["components"]["schemas"]
-    for path, item in document["paths"].items():
-        model = getattr(routes[path], "response_model", None)
-        if model is None or path.startswith("/runs/{run}"):
+    schemas = client.get("/openapi.json").json["components"]["schemas"]
+    for route in routes.of_run.routes:
+        path, model = route.path_format, route.response_model
+        if model is None:
             continue
-        if "get" in item:
+        if "GET" in route.methods:
             wanted = "?q=violin" if path == "/search" else ""
             answers = [client.get(path.replace("{id}", "T-12") + wanted)]
         else:
-            kind = item["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+            examples = schemas[path[1:].rstrip("s").capitalize()]["examples"]
             answers = [
                 client.post(path, json.loads(json.dumps(body).replace("gift card", "violin")))
-                for body in schemas[kind.rpartition("/")[2]]["examples"]
+                for body in examples
             ]
         for answer in answers:
             assert answer.status == 200, (path, answer.body)
-            found = answer.json
-            assert found.keys() <= model.model_fields.keys(), path
-            model.model_validate(found)  # what is sent is what is documented
+            model.model_validate(answer.json)  # what is sent is what is documented
 
 
 def test_cuts_of_a_merge_tree(start: Callable[..., Any], grown: Path, tmp_path: Path) -> None:
@@ -536,76 +504,8 @@ def test_cuts_of_a_merge_tree(start: Callable[..., Any], grown: Path, tmp_path: 
     assert client.get("/clusters").json["tree"]["at"] == tree.number("broad")
     late = client.post("/cut", {"clusters": 5, "version": said["version"]})
     assert (late.status, late.code) == (409, "edit.other_version")
-    bad = {1000: "cut.number", "x": "cut.number", True: "serve.bad_value"}
-    for clusters, code in bad.items():
-        answer = client.post("/cut", {"clusters": clusters})
-        assert (answer.status, answer.code) == (422, code)
-    assert client.post("/cut", {}).code == "serve.missing_key"
+    assert client.post("/cut", {"clusters": 1000}).code == "cut.number"
     answer = client.post("/predict", {"text": "refund", "level": "finest"})
     assert (answer.status, answer.code) == (422, "cut.number")
     assert client.post("/edits", {"undo": True}).status == 200
     assert client.get("/clusters").json["clusters"] == said["clusters"]
-
-
-def test_a_run_without_a_merge_tree_has_no_cuts(reading: Any) -> None:
-    assert reading.get("/clusters").json["tree"] is None
-    for path, body in (("/cut", {"clusters": 2}), ("/predict", {"text": "a", "level": "fine"})):
-        answer = reading.post(path, body)
-        assert (answer.status, answer.code) == (422, "cut.no_tree")
-
-
-def test_a_change_that_is_sent_again_is_done_once(start: Callable[..., Any], folder: Path) -> None:
-    client = start(folder)
-    split = {"edits": [{"split": {"cluster": 0, "into": 2}}], "id": "page-1"}
-    first = client.post("/edits", split).json
-    assert client.post("/edits", split).json["version"] == first["version"]
-    client = start(folder)  # also by a service that was started anew
-    again = client.post("/edits", split).json
-    assert (again["version"], again["done"]) == (first["version"], first["done"])
-    assert len(again["clusters"]) == 5
-    undo = {"undo": "page-1", "id": "page-2"}
-    for _ in range(2):
-        assert client.post("/edits", undo).json["undone"] == 1
-    assert len((folder / "edits.jsonl").read_text("utf-8").splitlines()) == 2
-    bad = client.post("/edits", {**split, "id": "two words"})
-    assert (bad.status, bad.code) == (422, "serve.bad_value")
-
-
-def test_undo_takes_back_the_change_that_is_named_or_none(
-    start: Callable[..., Any], folder: Path
-) -> None:
-    client = start(folder)
-    client.post("/edits", {"edits": [{"lock": [1]}], "id": "mine-1"})
-    edit(folder, [{"rename": {"0": "By a command"}}])
-    late = client.post("/edits", {"undo": "mine-1"})
-    assert (late.status, late.code) == (409, "serve.other_change")
-    assert "a command renamed 0" in late.json["error"]["message"]
-    client.until(lambda: client.get("/live").json["logged"] == 2)
-    mine, theirs = client.get("/live").json["changes"]
-    assert mine["can_undo"] and theirs["can_undo"] and theirs["by"] == "a command"
-    assert client.post("/edits", {"undo": theirs["id"]}).status == 200
-    assert client.post("/edits", {"undo": "mine-1"}).status == 200
-    none = client.post("/edits", {"undo": "mine-1"})
-    assert (none.status, none.code) == (409, "serve.other_change")
-
-
-def test_an_edit_of_what_another_has_changed_is_refused(
-    start: Callable[..., Any], folder: Path
-) -> None:
-    client = start(folder)
-    seen = client.get("/version").json["seen"]
-
-    def ask(client_name: str, number: int, *edits: dict[str, Any]) -> Any:
-        body = {"edits": list(edits), "id": f"{client_name}-{number}", "seen": seen}
-        return client.post("/edits", body)
-
-    assert ask("anna", 1, {"done": [0]}).status == 200
-    assert ask("anna", 2, {"merge": [0, 1]}).status == 200
-    assert ask("anna", 3, {"rename": {"0": "Both"}}).status == 200  # of what she has done herself
-    assert ask("bob", 1, {"rename": {"2": "Another cluster"}}).status == 200
-    late = ask("bob", 2, {"rename": {"1": "Gone"}})
-    assert (late.status, late.code) == (409, "serve.changed_by_another")
-    assert "another page merged 1 (" in late.json["error"]["message"]
-    assert ask("bob", 3, {"lock": [3]}).status == 200
-    seen = seen.replace("#", "0#")
-    assert ask("bob", 4, {"lock": [2]}).code == "serve.other_run"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import typer
 
@@ -11,9 +10,6 @@ from coterie._progress import say
 from coterie._validation import need
 from coterie.cli.options import option, switch
 from coterie.errors import UsageError
-from coterie.serve.access import HostPolicy, Settings, Tokens
-
-MEGABYTE = 1 << 20
 
 
 def serve(
@@ -24,29 +20,15 @@ def serve(
         "127.0.0.1", "Address to listen on. Others than this machine's need a token."
     ),
     port: int = option(8000, "0: any that is free.", "--port -p", min=0, max=65_535),
-    read_token_file: Path | None = option(
-        None, "File with the token to read. Default: COTERIE_READ_TOKEN."
-    ),
-    edit_token_file: Path | None = option(
-        None, "File with the token to read and edit. Default: COTERIE_EDIT_TOKEN."
-    ),
     allow_host: list[str] | None = option(
-        None, "A name that clients use, e.g. desk.example.org; repeatable."
+        None, "A name that clients use, e.g. desk.example.org, or *; repeatable."
     ),
     allow_origin: list[str] | None = option(
         None, "A site whose pages may ask, e.g. https://desk.example.org; repeatable."
     ),
-    max_texts: int = option(Settings.max_texts, "Most texts of a request.", min=1),
-    max_body: float = option(
-        Settings.max_body / MEGABYTE, "Most megabytes of a request.", min=0.001
-    ),
-    timeout: float = option(Settings.timeout, "Seconds until a request is given up.", min=0.1),
-    max_batch: int = option(Settings.max_batch, "Most texts that are encoded at once.", min=1),
-    max_wait: float = option(
-        1000 * Settings.max_wait,
-        "Milliseconds that a batch waits for requests on their way.",
-        min=0,
-    ),
+    max_texts: int = option(1_000, "Most texts of a request.", min=1),
+    max_body: float = option(8.0, "Most megabytes of a request.", min=0.001),
+    timeout: float = option(60.0, "Seconds until a prediction or a search is given up.", min=0.1),
     mcp: bool = switch(
         "--mcp", "Answer an assistant over standard input and output (MCP) instead of HTTP."
     ),
@@ -87,19 +69,18 @@ def serve(
         need("mcp", "mcp")
     elif allow_edits:
         raise UsageError("`allow_edits` is about assistants; give --mcp or --mcp-http, too.")
+    from coterie.serve.access import Settings, Tokens
     from coterie.serve.server import name_runs
     from coterie.serve.server import serve as start
 
     named = name_runs(runs)
-    hosts = frozenset(name.lower() for name in allow_host or ())
     settings = Settings(
-        tokens=Tokens.find(os.environ, read_token_file, edit_token_file),
-        hosts=HostPolicy(hosts, tuple(origin.rstrip("/") for origin in allow_origin or ())),
-        max_body=int(max_body * MEGABYTE),
+        tokens=Tokens.find(os.environ),
+        hosts=tuple(allow_host or ()),
+        origins=tuple(origin.rstrip("/") for origin in allow_origin or ()),
+        max_body=int(max_body * (1 << 20)),
         max_texts=max_texts,
         timeout=timeout,
-        max_batch=max_batch,
-        max_wait=max_wait / 1000,
         assistants_edit=allow_edits,
     )
     say(f"reading {', '.join(named)} ...")

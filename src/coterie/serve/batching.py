@@ -2,245 +2,165 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, InvalidStateError
-from contextlib import contextmanager, suppress
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
+from starlette.requests import ClientDisconnect
 
 from coterie._cache import no_cache
 from coterie._types import Floats
 from coterie.runs.label import Labeller
-from coterie.serve.errors import ServeError, stopping
+from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
-CHARACTERS = 10_000  # of the texts of a batch, besides one of the oldest request
-TURN = 8  # batches of requests between two steps of background work, however many wait
-
-
-@dataclass(frozen=True)
-class Assigned:
-    """The result columns of some texts, and their vectors."""
-
-    columns: dict[str, list[Any]]
-    vectors: Floats
+BATCH, CHARACTERS = 64, 10_000  # texts of a batch at most; none is added beyond the characters
+QUEUED = 20_000  # texts that may wait
+TURN = 8  # batches between two steps of background work, however many wait
+LOOK = 0.5  # seconds between two looks whether a client still waits
 
 
 @dataclass(eq=False)
 class Job:
-    """The texts of one request."""
+    """The texts of one request, and the result columns and vectors of those that are done."""
 
     labeller: Labeller
-    texts: list[str]
-    future: Future[Assigned] = field(default_factory=Future)
+    texts: Sequence[str]
+    done: asyncio.Future[None]
     taken: int = 0  # texts that are in a batch already
-    columns: dict[str, list[Any]] = field(default_factory=dict)
+    rows: list[dict[str, Any]] = field(default_factory=list)
     vectors: list[Floats] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.size = sum(map(len, self.texts))  # characters that are in no batch yet
 
-    @property
-    def left(self) -> int:
-        """Texts that are in no batch yet."""
-        return len(self.texts) - self.taken
-
-    def take(self) -> int:
-        """Put the next text into a batch; its characters."""
-        length = len(self.texts[self.taken])
-        self.taken += 1
-        self.size -= length
-        return length
-
-    def add(self, columns: dict[str, list[Any]], vectors: Floats) -> None:
-        """Take in the results of the next texts; the last ones end the job."""
-        for name, values in columns.items():
-            self.columns.setdefault(name, []).extend(values)
-        self.vectors.append(vectors)
-        if sum(map(len, self.vectors)) == len(self.texts):
-            with suppress(InvalidStateError):  # the client is gone
-                self.future.set_result(Assigned(self.columns, np.concatenate(self.vectors)))
-
-
-Part = tuple[Job, int, int]  # texts of a job, from and to
+async def _never() -> bool:
+    return False
 
 
 class Batcher:
     """Puts the texts of waiting requests into one batch.
 
-    While a batch is worked, further requests wait and form the next one. A request that comes alone
-    is worked at once; if others are on their way, the batch waits for them a few milliseconds.
-    A batch has one text of the oldest request, then those of the smallest ones: neither many texts
-    nor long ones hold up a small request, and a large one goes on, too. What nobody waits for any
-    more is left out of the next batch. Requests of several texts
-    are refused where more than ``max_queued`` texts would wait.
+    While a batch is worked, further requests wait and form the next one. The requests take turns,
+    text by text, so that one of many texts does not hold up one of few. What nobody waits for any
+    more is left out of the next batch.
     """
 
-    def __init__(
-        self,
-        metrics: Metrics,
-        *,
-        max_batch: int = 64,
-        max_wait: float = 0.003,
-        max_queued: int = 4096,
-    ) -> None:
-        self.metrics = metrics
-        self.max_batch, self.max_wait, self.max_queued = max_batch, max_wait, max_queued
-        self._changed = threading.Condition()
+    def __init__(self, metrics: Metrics, timeout: float = 60.0) -> None:
+        self.metrics, self.timeout = metrics, timeout
         self._jobs: list[Job] = []
         self._background: dict[str, Iterator[None]] = {}
-        self._batches = 0  # since the last step of background work
-        self._arriving = 0
-        self._closed = False
-        self._thread = threading.Thread(target=self._run, name="coterie-batches", daemon=True)
-        self._thread.start()
+        self._news = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, "coterie-model")
 
-    @contextmanager
-    def arriving(self) -> Iterator[Callable[[], None]]:
-        """Around a request whose texts are not here yet; the function ends that early."""
-        here = False
+    @property
+    def queued(self) -> int:
+        """Texts that wait."""
+        return sum(len(job.texts) - job.taken for job in self._jobs if not job.done.done())
 
-        def arrived() -> None:
-            nonlocal here
-            if not here:
-                here = True
-                with self._changed:
-                    self._arriving -= 1
-                    self._changed.notify()
-
-        with self._changed:
-            self._arriving += 1
+    async def assign(
+        self,
+        labeller: Labeller,
+        texts: Sequence[str],
+        gone: Callable[[], Awaitable[bool]] = _never,
+    ) -> Job:
+        """Put texts into clusters; the work ends when the client is gone, or its time is over."""
+        if self.queued + len(texts) > QUEUED:
+            said = f"{self.queued:,} texts are waiting already; try again later."
+            raise ServeError(503, "busy", said)
+        job = Job(labeller, texts, asyncio.get_running_loop().create_future())
+        self._jobs.append(job)
+        self._news.set()
         try:
-            yield arrived
+            async with asyncio.timeout(self.timeout):
+                while not (await asyncio.wait([job.done], timeout=LOOK))[0]:
+                    if await gone():
+                        raise ClientDisconnect
+            job.done.result()
         finally:
-            arrived()
-
-    def submit(self, labeller: Labeller, texts: list[str]) -> Future[Assigned]:
-        """Queue the texts of a request; the future has their results."""
-        job = Job(labeller, list(texts))
-        with self._changed:
-            if self._closed:
-                raise stopping()
-            if len(texts) > 1 and self.queued + len(texts) > self.max_queued:
-                said = f"{self.queued:,} texts are waiting already; try again later."
-                raise ServeError(503, "busy", said)
-            self._jobs.append(job)
-            self._changed.notify()
-        return job.future
+            job.done.cancel()
+        return job
 
     def add_background(self, name: str, work: Iterator[None]) -> None:
         """Queue work that goes on a step at a time while no request waits, or now and then.
 
         It replaces earlier work of this name.
         """
-        with self._changed:
-            self._background[name] = work
-            self._changed.notify()
+        self._background[name] = work
+        self._news.set()
 
-    @property
-    def alive(self) -> bool:
-        """Whether batches are worked."""
-        return self._thread.is_alive() and not self._closed
-
-    @property
-    def queued(self) -> int:
-        """Texts that wait."""
-        return sum(job.left for job in self._jobs)
-
-    def close(self) -> None:
-        """Finish what is queued, then end the thread; background work is dropped."""
-        with self._changed:
-            self._closed = True
-            self._background.clear()
-            self._changed.notify()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                while not (self._jobs or self._background or self._closed):
-                    self._changed.wait()
-                if not self._jobs and self._closed:
-                    return
-                waiting = bool(self._background) and self._batches >= TURN
-                parts = self._share() if self._jobs and not waiting else []
-                name, step = next(iter(self._background.items()), ("", None))
-            if parts:
-                self._batches += 1
-                with no_cache():  # texts of clients leave nothing on the disk
-                    self._work(parts)
-            elif step is not None:
-                self._batches = 0
-                self._step(name, step)
-            del parts, step  # nothing is kept of what was worked
-
-    def _step(self, name: str, work: Iterator[None]) -> None:
-        """One step of the background work."""
+    async def run(self) -> None:
+        """Work batches until it is cancelled."""
+        batches = 0  # since the last step of background work
         try:
-            next(work)
-        except StopIteration:
-            pass
-        except Exception as error:  # the work itself tells whoever waits for it
-            log.warning("background work ended: %s", type(error).__name__)
-        else:
-            return
-        with self._changed:
-            if self._background.get(name) is work:
-                del self._background[name]
+            while True:
+                self._jobs = [job for job in self._jobs if not job.done.done()]
+                if self._jobs and not (self._background and batches >= TURN):
+                    batches += 1
+                    await self._work(self._next_batch())
+                elif self._background:
+                    batches = 0
+                    await self._step(*next(iter(self._background.items())))
+                else:
+                    self._news.clear()
+                    await self._news.wait()
+        finally:
+            self._thread.shutdown()
 
-    def _share(self) -> list[Part]:
-        """The next batch: parts of all jobs of one model. The lock is held."""
-        end = time.monotonic() + self.max_wait
-        while self._arriving and self.queued < self.max_batch:
-            left = end - time.monotonic()
-            if left <= 0:
-                break
-            self._changed.wait(left)
-        self._jobs = [job for job in self._jobs if not job.future.done()]  # clients that are gone
-        jobs = [job for job in self._jobs if job.labeller is self._jobs[0].labeller]
-        begun = [job.taken for job in jobs]
-        room, characters = self.max_batch, CHARACTERS
-        if jobs:
-            jobs[0].take()
-            room -= 1
-        small = sorted(jobs, key=lambda job: job.size)
-        for share in (max(1, room // max(len(jobs), 1)), room):  # evenly, then what is left
-            for job in small:
-                for _ in range(min(job.left, share, room)):
-                    if len(job.texts[job.taken]) > characters:
-                        break
-                    characters -= job.take()
-                    room -= 1
-        parts = [(job, first, job.taken) for job, first in zip(jobs, begun, strict=True)]
-        self._jobs = [job for job in self._jobs if job.left]
-        return [(job, first, last) for job, first, last in parts if first < last]
+    def _next_batch(self) -> list[tuple[Job, str]]:
+        """Texts of all requests for one model, in turn."""
+        batch: list[tuple[Job, str]] = []
+        characters = 0
+        turns = deque(job for job in self._jobs if job.labeller is self._jobs[0].labeller)
+        while turns and len(batch) < BATCH and characters < CHARACTERS:
+            job = turns.popleft()
+            text = job.texts[job.taken]
+            job.taken += 1
+            batch.append((job, text))
+            characters += len(text)
+            if job.taken < len(job.texts):
+                turns.append(job)
+        return batch
 
-    def _work(self, parts: list[Part]) -> None:
+    async def _work(self, batch: list[tuple[Job, str]]) -> None:
         """Assign the texts; one that cannot be must not fail the others."""
-        begun = time.perf_counter()
-        texts = [text for job, first, last in parts for text in job.texts[first:last]]
-        labeller = parts[0][0].labeller
+        begun, loop = time.perf_counter(), asyncio.get_running_loop()
+        labeller, texts = batch[0][0].labeller, [text for _, text in batch]
         try:
-            seen = labeller.assess(texts)
-            columns, begin = labeller.columns(seen), 0
+            columns, vectors = await loop.run_in_executor(self._thread, _assign, labeller, texts)
         except Exception as error:
-            if len(parts) > 1:
-                for part in parts:
-                    self._work([part])
-                return
-            with suppress(InvalidStateError):
-                parts[0][0].future.set_exception(error)
-        else:
-            for job, first, last in parts:
-                end = begin + last - first
-                job.add({n: v[begin:end] for n, v in columns.items()}, seen.vectors[begin:end])
-                begin = end
+            jobs = dict.fromkeys(job for job, _ in batch)
+            for job in jobs if len(jobs) > 1 else ():
+                await self._work([part for part in batch if part[0] is job])
+            if len(jobs) == 1 and not batch[0][0].done.done():
+                batch[0][0].done.set_exception(error)
+            return
+        for i, (job, _) in enumerate(batch):
+            job.rows.append({name: values[i] for name, values in columns.items()})
+            job.vectors.append(vectors[i])
+            if len(job.rows) == len(job.texts) and not job.done.done():
+                job.done.set_result(None)
         self.metrics.batches.observe(len(texts))
         self.metrics.batch_seconds.observe(time.perf_counter() - begun)
+
+    async def _step(self, name: str, work: Iterator[None]) -> None:
+        """One step of background work; an error ends it, and no other work."""
+        loop = asyncio.get_running_loop()
+        try:
+            ended = await loop.run_in_executor(self._thread, next, work, True)
+        except Exception as error:
+            log.warning("background work ended: %s", type(error).__name__)
+            ended = True
+        if ended and self._background.get(name) is work:
+            del self._background[name]
+
+
+def _assign(labeller: Labeller, texts: list[str]) -> tuple[dict[str, list[Any]], Floats]:
+    with no_cache():  # texts of clients leave nothing on the disk
+        found = labeller.assess(texts)
+        return labeller.columns(found), found.vectors

@@ -5,21 +5,17 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Sequence
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import numpy as np
-from fastapi import Request
-from starlette.requests import ClientDisconnect
 
 from coterie._types import Bools, Floats, Ints
 from coterie.corpus.corpus import clean_text
-from coterie.serve.batching import Assigned, Batcher
+from coterie.serve.batching import Batcher
 from coterie.serve.schema import Filter, Nearest, Search
 from coterie.serve.state import Snapshot
 
-LOOK = 0.5  # seconds between two looks whether a client still waits
 WORD = re.compile(r"\w+")
 WORDS = 50  # different words of a query, so that no query takes long
 FUSE = 60  # of reciprocal rank fusion, as its authors have it
@@ -62,34 +58,21 @@ def _choose(snapshot: Snapshot, wanted: Filter) -> Ints:
 
 
 async def search(
-    snapshot: Snapshot, wanted: Search, request: Request | None, batcher: Batcher
+    snapshot: Snapshot, wanted: Search, batcher: Batcher, *gone: Callable[[], Awaitable[bool]]
 ) -> Json:
     """Texts by meaning, by words, or by both; by words alone until all texts are encoded."""
     inside = snapshot.in_cluster(wanted.cluster)
     used = [wanted.by] if wanted.by != "both" else ["meaning", "words"]
-    if wanted.by == "both" and snapshot.vectors is None:
+    if wanted.by == "both" and not snapshot.searchable:
         used = ["words"]
     rankings: list[Ranked] = []
     if "meaning" in used:
-        found = await result_of(batcher.submit(snapshot.labeller, [wanted.q]), request)
-        rankings.append(by_meaning(snapshot, found.vectors[0], inside, max(wanted.limit, 100)))
+        vector = (await batcher.assign(snapshot.labeller, [wanted.q], *gone)).vectors[0]
+        rankings.append(by_meaning(snapshot, vector, inside, max(wanted.limit, 100)))
     if "words" in used:
-        loop = asyncio.get_running_loop()
-        rankings.append(await loop.run_in_executor(None, by_words, snapshot, wanted.q, inside))
+        rankings.append(await asyncio.to_thread(by_words, snapshot, wanted.q, inside))
     ranked = fuse(*rankings) if len(rankings) == 2 else rankings[0]
     return _ranked(snapshot, ranked[: wanted.limit], {"by": used})
-
-
-async def result_of(future: Future[Assigned], request: Request | None) -> Assigned:
-    """What comes of some texts; the work ends when the client is gone, or its time is over."""
-    waiting = asyncio.wrap_future(future)
-    try:
-        while not (await asyncio.wait({waiting}, timeout=LOOK))[0]:
-            if request is not None and await request.is_disconnected():
-                raise ClientDisconnect
-        return waiting.result()
-    finally:
-        waiting.cancel()
 
 
 def similar(snapshot: Snapshot, name: str, wanted: Nearest) -> Json:

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 import json
-import logging
 import re
-import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,42 +16,29 @@ import pyarrow as pa
 
 from coterie._folders import folder_state, one_state
 from coterie._types import Bools, Floats, Ints
-from coterie._validation import check_memory
 from coterie.clustering import read
 from coterie.corpus.corpus import value_to_text
 from coterie.errors import CoterieError
 from coterie.neighbors import unit_rows
 from coterie.report import read_run, render
 from coterie.report.points import shorten, visible
-from coterie.run_history import can_undo, read_log
+from coterie.run_history import undoable
 from coterie.runs.label import Labeller
-from coterie.serve.changes import seen
 from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Metrics
 from coterie.tree import need_tree
 
-log = logging.getLogger(__name__)
-
 STEP = 128  # texts of a run that are encoded at a time, between requests
-CHANGES = 50  # that the page knows of
-RETRY = 10.0  # seconds until a folder that could not be read is read again
-
-
-@dataclass(frozen=True)
-class Vectors:
-    """Texts of an earlier state and their vectors, and all that decides vectors."""
-
-    encoder: str
-    texts: list[str]
-    vectors: Floats
 
 
 class Snapshot:
-    """One state of a run, whole in memory; nothing of it changes but that vectors come in."""
+    """One state of a run, whole in memory; nothing of it changes but that vectors come in.
 
-    def __init__(self, name: str, folder: Path) -> None:
+    ``earlier`` is the state before it, which may know the vectors of its texts.
+    """
+
+    def __init__(self, name: str, folder: Path, earlier: Snapshot | None = None) -> None:
         self.name = name  # that the service calls the run by
-        self.state = folder_state(folder)  # another one means that the run has changed
         self.run = run = read(folder)
         self.labeller = Labeller.read(folder)
         self._labellers: dict[int, Labeller] = {}  # of other cuts of the merge tree
@@ -65,10 +46,6 @@ class Snapshot:
         self.encoder = json.dumps([run.config["encoder"], own], sort_keys=True)
         self.version, self.texts, self.labels = run.version, run.texts, run.labels
         self.names = run.names
-        self.marks = {
-            name: set(run.facts.get("editing", {}).get(name, ()))
-            for name in ("locked", "done", "named")
-        }
         first: dict[str, int] = {}
         for row, text in enumerate(self.texts):
             if text:
@@ -76,32 +53,38 @@ class Snapshot:
         self.distinct = list(first)
         self.first_row = np.array(list(first.values()), dtype=np.int64)
         self.place = {text: i for i, text in enumerate(first)}
-        # The texts' vectors, of unit length; None until all are there.
-        self.vectors: Floats | None = None
         self.trouble: CoterieError | None = None  # why there will be no vectors
-        log = read_log(folder)
-        undo = {change.id for change in can_undo(log)}
-        self.live = {
+        self._vectors: Floats
+        self._has_vector: Bools
+        self._take_vectors(earlier)
+        undo = undoable(folder)
+        live = {
             "version": self.version,
-            "seen": seen(run.facts["finished"], len(log)),
-            "made": run.facts["finished"],
             "clusters": [
                 {"id": c.id, "name": visible(c.name), "size": c.size} for c in run.clusters
             ],
-            "locked": sorted(self.marks["locked"]),
-            "done": sorted(self.marks["done"] & run.names.keys()),
-            "changes": [
-                {
-                    "id": change.id,
-                    "by": change.by,
-                    "said": visible(shorten(change.said)),
-                    "can_undo": change.id in undo,
-                }
-                for change in log[-CHANGES:]
-            ],
-            "logged": len(log),
+            "undo": undo and visible(shorten(undo)),
         }
-        self.page = render(read_run(folder, run.facts, run.clusters), self.live).encode("utf-8")
+        self.page = render(read_run(folder, run.facts, run.clusters), live).encode("utf-8")
+
+    def _take_vectors(self, earlier: Snapshot | None) -> None:
+        """The vectors of an earlier state, of unit length; the others are to be made."""
+        same = earlier is not None and earlier.encoder == self.encoder
+        if earlier is not None and same and earlier.distinct == self.distinct:
+            self._vectors, self._has_vector = earlier._vectors, earlier._has_vector
+            return
+        n = len(self.distinct)
+        self._vectors = np.zeros((n, int(self.labeller.model.encoder_.dim)), dtype=np.float32)
+        self._has_vector = np.zeros(n, dtype=bool)
+        if earlier is not None and same:
+            places = np.array([earlier.place.get(text, -1) for text in self.distinct], dtype=int)
+            self._has_vector = (places >= 0) & earlier._has_vector[places]
+            self._vectors[self._has_vector] = earlier._vectors[places[self._has_vector]]
+
+    @property
+    def searchable(self) -> bool:
+        """Whether all texts have vectors."""
+        return bool(self._has_vector.all())
 
     @cached_property
     def lowered(self) -> list[str]:
@@ -147,7 +130,7 @@ class Snapshot:
         return [
             {"row": row + 1}
             | {name: value_to_text(values[i]) for name, values in cells.items()}
-            | result_row(columns, i, self.names)
+            | result_row({name: values[i] for name, values in columns.items()}, self.names)
             for i, row in enumerate(rows.tolist())
         ]
 
@@ -163,7 +146,6 @@ class Snapshot:
 
     def list_clusters(self) -> dict[str, Any]:
         """The clusters with all that is known of them, and the levels above them."""
-        marks = {"locked": "locked", "done": "done", "named_by_hand": "named"}
         levels, tree = self.run.hierarchy.levels if self.run.hierarchy else [], self.run.tree
         cuts = None
         if tree is not None:
@@ -171,10 +153,7 @@ class Snapshot:
         return {
             "version": self.version,
             "rows": len(self.texts),
-            "clusters": [
-                c.to_dict() | {name: c.id in self.marks[kind] for name, kind in marks.items()}
-                for c in self.run.clusters
-            ],
+            "clusters": [c.to_dict() for c in self.run.clusters],
             "levels": [[c.to_dict() for c in level] for level in levels],
             "tree": cuts,
         }
@@ -187,57 +166,40 @@ class Snapshot:
         """The vectors of the different texts; it is said why they are not there."""
         if self.trouble is not None:
             raise self.trouble
-        if self.vectors is None:
+        if not self.searchable:
             raise ServeError(
                 503,
                 "vectors_not_ready",
                 f"the {len(self.distinct):,} texts are still being encoded; search with "
                 "by=words, or try again later.",
             )
-        return self.vectors
+        return self._vectors
 
-    def inherit(self, earlier: Vectors | None) -> None:
-        """Take the vectors of an earlier state if they are those of these very texts."""
-        if earlier and earlier.encoder == self.encoder and earlier.texts == self.distinct:
-            self.vectors = earlier.vectors
-
-    def encode_texts(self, earlier: Vectors | None) -> Iterator[None]:
-        """Encode all texts, some at a time, without those of an earlier state."""
+    def encode_texts(self) -> Iterator[None]:
+        """Encode the texts that have no vectors yet, some at a time."""
+        todo = np.flatnonzero(~self._has_vector)
         try:
-            yield from self._encode_texts(earlier)
+            for begin in range(0, len(todo), STEP):
+                part = todo[begin : begin + STEP]
+                texts = [self.distinct[i] for i in part]
+                self._vectors[part] = unit_rows(np.asarray(self.labeller.model.transform(texts)))
+                self._has_vector[part] = True
+                yield
         except CoterieError as error:
             self.trouble = error
             raise
 
-    def _encode_texts(self, earlier: Vectors | None) -> Iterator[None]:
-        model, n = self.labeller.model, len(self.distinct)
-        dim = int(model.encoder_.dim)
-        check_memory(4 * n * dim, f"vectors of {n:,} texts", "take an encoder of fewer numbers")
-        out = np.zeros((n, dim), dtype=np.float32)
-        todo = np.arange(n)
-        if earlier is not None and earlier.encoder == self.encoder:
-            known = {text: i for i, text in enumerate(earlier.texts)}
-            places = np.array([known.get(text, -1) for text in self.distinct], dtype=np.int64)
-            out[places >= 0] = earlier.vectors[places[places >= 0]]
-            todo = np.flatnonzero(places < 0)
-        for begin in range(0, len(todo), STEP):
-            part = todo[begin : begin + STEP]
-            out[part] = unit_rows(np.asarray(model.transform([self.distinct[i] for i in part])))
-            yield
-        self.vectors = out
 
-
-def result_row(columns: dict[str, list[Any]], i: int, names: dict[int, str]) -> dict[str, Any]:
-    """One row of result columns as values for JSON."""
-    out = {name: values[i] for name, values in columns.items()}
-    out["outlier"] = out.get("outlier") == "yes"
+def result_row(row: dict[str, Any], names: dict[int, str]) -> dict[str, Any]:
+    """The result columns of one row as values for JSON."""
+    out = {**row, "outlier": row.get("outlier") == "yes"}
     out["runner_up_name"] = names.get(out["runner_up"]) if "runner_up" in out else None
     return {name: None if value != value else value for name, value in out.items()}
 
 
-def read_snapshot(name: str, folder: Path) -> Snapshot:
+def read_snapshot(name: str, folder: Path, earlier: Snapshot | None = None) -> Snapshot:
     """Read a run, all of it from one state of its folder."""
-    return one_state([folder], lambda: Snapshot(name, folder))
+    return one_state([folder], lambda: Snapshot(name, folder, earlier))
 
 
 class LiveRun:
@@ -245,12 +207,10 @@ class LiveRun:
 
     def __init__(self, name: str, folder: Path, metrics: Metrics) -> None:
         self.name, self.folder, self.metrics = name, folder, metrics
+        self._state = folder_state(folder)  # of the folder when it was last read
         self.snapshot = read_snapshot(name, folder)
         self.trouble: str | None = None  # why the newest state cannot be read
-        self.encoded: Vectors | None = None  # of the last state whose texts were all encoded
-        self.editing = asyncio.Lock()
-        self._loading = asyncio.Lock()
-        self._failed: tuple[object, float] | None = None  # the state that could not be read; when
+        self.changing = asyncio.Lock()
         metrics.rows.labels(name).set_function(lambda: len(self.snapshot.texts))
 
     def about(self) -> dict[str, Any]:
@@ -260,62 +220,33 @@ class LiveRun:
             "version": self.snapshot.version,
             "rows": len(self.snapshot.texts),
             "clusters": len(self.snapshot.run.clusters),
-            "searchable": self.snapshot.vectors is not None,
+            "searchable": self.snapshot.searchable,
             "trouble": self.trouble,
         }
 
-    async def refresh(self, loader: ThreadPoolExecutor) -> bool:
-        """Take in what has changed in the folder; whether there was anything.
+    async def refresh(self) -> bool:
+        """Read the folder again if it has changed; whether there is a new state.
 
         Requests that have begun go on with the state that they began with. A folder that cannot be
-        read leaves the run as it was.
+        read leaves the run as it was. The caller holds ``changing``.
         """
-        if not self._changed():
-            return False
-        async with self._loading:
-            state = folder_state(self.folder)
-            if not self._changed():
-                return False
-            loop = asyncio.get_running_loop()
-            try:
-                new = await loop.run_in_executor(loader, read_snapshot, self.name, self.folder)
-            except (CoterieError, OSError, MemoryError) as error:
-                self._failed = state, time.monotonic()
-                self.trouble = without_paths(str(error), self)
-                self.metrics.loads.labels(self.name, "failed").inc()
-                log.warning("the run %s cannot be read: %s", self.name, type(error).__name__)
-                return False
-            old = self.snapshot
-            if old.vectors is not None:
-                self.encoded = Vectors(old.encoder, old.distinct, old.vectors)
-            new.inherit(self.encoded)
-            self.snapshot, self.trouble, self._failed = new, None, None
-            self.metrics.loads.labels(self.name, "done").inc()
-            return True
-
-    def _changed(self) -> bool:
         state = folder_state(self.folder)
-        if state == self.snapshot.state:
-            self.trouble = self._failed = None
+        if state == self._state:
             return False
-        if self._failed is None or self._failed[0] != state:
-            return True
-        return time.monotonic() - self._failed[1] > RETRY
+        self._state = state
+        try:
+            new = await asyncio.to_thread(read_snapshot, self.name, self.folder, self.snapshot)
+        except (CoterieError, OSError, MemoryError) as error:
+            self.trouble = self.without_path(str(error))
+            self.metrics.loads.labels(self.name, "failed").inc()
+            return False
+        self.snapshot, self.trouble = new, None
+        self.metrics.loads.labels(self.name, "done").inc()
+        gc.collect()  # models are in cycles of references
+        return True
 
-
-def release_memory() -> None:
-    """Give back what a replaced state and a change have held.
-
-    Models are in cycles of references, which wait for the collector; and the C library keeps what
-    is freed in the threads that load and edit.
-    """
-    gc.collect()
-    with suppress(OSError, AttributeError):  # not every system has it
-        ctypes.CDLL(None).malloc_trim(0)
-
-
-def without_paths(said: str, live: LiveRun) -> str:
-    """A message without the place of the run on this machine."""
-    for path in sorted({str(live.folder), str(live.folder.resolve())}, key=len, reverse=True):
-        said = said.replace(path, live.name)
-    return said
+    def without_path(self, said: str) -> str:
+        """A message without the place of the run on this machine."""
+        for path in sorted({str(self.folder), str(self.folder.resolve())}, key=len, reverse=True):
+            said = said.replace(path, self.name)
+        return said
