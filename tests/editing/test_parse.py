@@ -21,7 +21,7 @@ ALL = """\
 - move:
     rows: [12, {contains: "late"}, {id: T-1, in: 3}]
     to: 5
-- reassign: {rows: outliers, max_score: 90%}
+- reassign: {rows: outliers}
 - delete: 6
 """
 
@@ -35,7 +35,7 @@ def test_every_kind_of_edit(tmp_path) -> None:
     assert (rename.clusters, rename.names) == ((2, 8), ("Refunds", "no"))  # no is a word here
     assert move.rows == ("12", {"contains": "late"}, {"id": "T-1", "in": "3"})
     assert move.clusters == (5,)
-    assert (reassign.min_confidence, reassign.max_score) == (0, 0.9)
+    assert reassign.kind == "reassign"
     assert (delete.kind, delete.clusters) == ("delete", (6,))
     assert merge.where.endswith("edits.yaml, edit 1 (merge)")
 
@@ -85,8 +85,7 @@ def test_a_mapping_is_read_entry_by_entry(tmp_path) -> None:
         ("- move: {to: 1}", "Name the rows"),
         ("- move: {rows: [1], too: 1}", "is not known here"),
         ("- reassign: 3", "Only outliers"),
-        ("- reassign: {rows: outliers, max_score: 2}", "from 0 to 1"),
-        ("- reassign: {rows: outliers, min_confidence: no}", "from 0 to 1"),
+        ("- reassign: {rows: outliers, max_score: 2}", "is not known here"),
         ("- just words", "expected exactly"),
         ("words", "expected a list or a mapping, not a single value"),
         ("", "there are no edits"),

@@ -29,7 +29,6 @@ FLOOR = -700.0  # exp of it is still a number: clusters in use stay ahead of tho
 SHAPE = {
     "inner": {"kind": str},
     "place": [Count],
-    "extra": [Count],
     "cut?": [Row(Count, Count)],
     "sharpness?": Real,
     "steps": [
@@ -115,8 +114,6 @@ class EditedAssigner:
         Number of the cluster that each column of the inner assigner stands for.
     steps : tuple of Merge, Split or Delete
         In the order in which they were made.
-    extra : tuple of int
-        Clusters that only corrections lead to.
     cut : mapping of int to int
         Of a run with a merge tree: the cluster that each of the finest is shown in. A text is in
         the cluster that holds its finest one, which has the sum of their probabilities.
@@ -128,7 +125,6 @@ class EditedAssigner:
     inner: Assigner | EditedAssigner
     place: tuple[int, ...]
     steps: tuple[Step, ...] = ()
-    extra: tuple[int, ...] = field(default=())
     cut: Mapping[int, int] = field(default_factory=dict)
     sharpness: float = 1.0
 
@@ -140,7 +136,7 @@ class EditedAssigner:
     @property
     def leaves(self) -> list[int]:
         """Numbers of the clusters before the cut: the finest ones."""
-        alive = {*self.place, *self.extra}
+        alive = {*self.place}
         for step in self.steps:
             alive = alive - step.before | step.after
         return sorted(alive)
@@ -152,7 +148,7 @@ class EditedAssigner:
 
     @property
     def _finest_width(self) -> int:
-        return max([*self.place, *self.extra, *(i for step in self.steps for i in step.after)]) + 1
+        return max([*self.place, *(i for step in self.steps for i in step.after)]) + 1
 
     @property
     def untouched(self) -> dict[int, int]:
@@ -182,7 +178,6 @@ class EditedAssigner:
         """Logits of the inner assigner with renumbering, merges and splits."""
         out = np.full((len(vectors), self._finest_width), -np.inf)
         out[:, list(self.place)] = _log_softmax(self.sharpness * inner)
-        out[:, list(self.extra)] = FLOOR
         top: Ints | None = None  # cluster of each text, as long as steps tell it
         for step in self.steps:
             if isinstance(step, Merge):
@@ -241,7 +236,6 @@ class EditedAssigner:
         return {
             "inner": inner,
             "place": list(self.place),
-            "extra": list(self.extra),
             "steps": steps,
             **({"cut": sorted(map(list, self.cut.items()))} if self.cut else {}),
             **({"sharpness": self.sharpness} if self.sharpness != 1 else {}),
@@ -269,10 +263,9 @@ def restore_assigner(
     own = {n.removeprefix("inner."): a for n, a in arrays.items() if n.startswith("inner.")}
     inner = make_assigner(own, numbers["inner"], more)
     cut = {leaf: cluster for leaf, cluster in numbers.get("cut", ())}
-    place, extra = tuple(numbers["place"]), tuple(numbers["extra"])
     sharpness = float(numbers.get("sharpness", 1.0))
-    made = EditedAssigner(inner, place, tuple(steps), extra, cut, sharpness)
-    alive = {*made.place, *made.extra}
+    made = EditedAssigner(inner, tuple(numbers["place"]), tuple(steps), cut, sharpness)
+    alive = {*made.place}
     if len(set(made.place)) != len(made.place):
         raise DataError("config.json.rule.place is damaged: it names a cluster twice.")
     for step in steps:

@@ -231,7 +231,7 @@ def edit(
         - split: {cluster: 4, into: 2}
         - rename: {2: "Refunds"}
         - move: {rows: [12, {contains: "gift card"}], to: 5}
-        - reassign: {rows: outliers, min_confidence: 0.3}
+        - reassign: outliers
         - delete: [6]
 
     delete moves each text of a cluster to its next best

@@ -61,9 +61,6 @@ class Draft:
     notes: list[str] = field(default_factory=list)  # what else that changed, in sentences
     # Gives the assigner of the model before the edits; asked only if an edit needs it
     get_assigner: Callable[[], EditedAssigner] | None = None
-    # (n,): confidence and outlier score of each row before the edits
-    confidence: Floats = field(default_factory=lambda: np.zeros(0))
-    scores: Floats = field(default_factory=lambda: np.zeros(0))
     seed: int = 0
     moved: bool = False  # whether a row is in another cluster, or bound to one, than before
 
@@ -78,10 +75,6 @@ class Draft:
         cut = {} if run.tree is None else run.tree.cut()
         led_to = run.config.get("corrections", {})
         known = run.clusters if run.tree is None else run.tree.nodes.values()
-        confidence, scores = (
-            run.table[run.own[name]].fill_null(0).to_numpy() if name in run.own else np.zeros(0)
-            for name in ("confidence", "outlier_score")
-        )
         return cls(
             texts=run.texts,
             labels=run.nearest.copy(),
@@ -97,8 +90,6 @@ class Draft:
             finest=run.finest.copy(),
             led_to=led_to,
             get_assigner=lambda: edited(run.model.assigner_, run.model.n_clusters_),
-            confidence=confidence,
-            scores=scores,
             seed=run.seed,
         )
 
@@ -436,20 +427,12 @@ def _reassign(edit: Edit, draft: Draft) -> None:
     """Outliers join their nearest clusters, in later predictions, too."""
     if not draft.outliers.any():
         raise DataError(f"{edit.where}: no text is an outlier; leave the edit out.")
-    taken = draft.outliers & (draft.confidence >= edit.min_confidence)
-    taken &= draft.scores <= edit.max_score
-    rows = np.flatnonzero(taken)
-    if not len(rows):
-        raise DataError(
-            f"{edit.where}: no outlier is as near to a cluster; give a lower 'min_confidence' or "
-            "a higher 'max_score'."
-        )
+    rows = np.flatnonzero(draft.outliers)
     clusters = np.unique(draft.labels[rows])
     for cluster in clusters.tolist():
         draft.correct(rows[draft.labels[rows] == cluster], cluster)
     draft.done.append(
-        f"reassigned {counted(len(rows), 'outlier')} to {counted(len(clusters), 'cluster')}; "
-        f"{draft.outliers.sum():,} left"
+        f"reassigned {counted(len(rows), 'outlier')} to {counted(len(clusters), 'cluster')}"
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coterie._validation import did_you_mean, share_of, whole_number
+from coterie._validation import did_you_mean, whole_number
 from coterie.corpus.corpus import clean_name as visible
 from coterie.errors import DataError, UsageError
 from coterie.run_files import NO_CLUSTER, NONE_OF_THESE
@@ -36,7 +36,7 @@ KEYS = {
     "merge": ("clusters", "name"),
     "split": ("cluster", "into", "names"),
     "move": ("rows", "to"),
-    "reassign": ("rows", "min_confidence", "max_score"),
+    "reassign": ("rows",),
 }
 
 
@@ -51,9 +51,6 @@ class Edit:
     names: tuple[str, ...] = ()
     into: int = 0  # parts of a split
     rows: tuple[Any, ...] = ()  # what to move: numbers, ids or mappings
-    # Of "reassign": outliers with less confidence, or a higher score, stay
-    min_confidence: float = 0.0
-    max_score: float = 1.0
     told: Mapping[Any, Any] | None = None  # as it was written
 
 
@@ -189,10 +186,7 @@ def _make(kind: str, where: str, told: Mapping[str, Any]) -> Edit:
     if kind == "reassign":
         if _listed(told.get("rows")) != ["outliers"]:
             raise ValueError("Only outliers are reassigned.")
-        least, most = share_of(told.get("min_confidence", 0)), share_of(told.get("max_score", 1))
-        if not (0 <= least <= 1 and 0 <= most <= 1):
-            raise ValueError("'min_confidence' and 'max_score' are from 0 to 1.")
-        return Edit(kind, where, (), min_confidence=least, max_score=most)
+        return Edit(kind, where, ())
     clusters = _numbers(_listed(told["clusters"]))
     if kind == "merge" and len(clusters) < 2:
         raise ValueError("Name at least two clusters.")
