@@ -1,4 +1,4 @@
-"""Labels and constraints: read, checked against each other, and kept by every result."""
+"""Labels and themes: read, checked against each other, and kept by every result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from coterie import SCCL, Auto, TwoStep
 from coterie.errors import DataError, UsageError
-from coterie.guidance import Guidance, TextGuidance, read_labels
+from coterie.guidance import Guidance, read_labels, theme_texts
 from said import raises, says
 
 FRUIT = ["red apple", "green apple", "ripe apple", "apple tart"]
@@ -23,12 +23,6 @@ def make(method, n_clusters=3, **parameters):
     return method(n_clusters, encoder="tfidf", random_state=0, **parameters)
 
 
-def on_rows(guidance: Guidance | None) -> TextGuidance:
-    """About rows that all have different texts."""
-    assert guidance is not None
-    return guidance.on_texts(np.arange(guidance.n), guidance.n)
-
-
 def test_unlabelled_values_and_the_order_of_classes() -> None:
     y = ["pear", None, float("nan"), "", "  ", -1, "fig ", np.int64(7)]
     assert read_labels(y, 8) == (("7", "fig", "pear"), {0: 2, 6: 1, 7: 0})
@@ -38,21 +32,15 @@ def test_unlabelled_values_and_the_order_of_classes() -> None:
 
 def test_nothing_known_is_no_guidance() -> None:
     assert Guidance.make(3) is None
-    assert Guidance.make(3, [None, -1, ""], [], []) is None
+    assert Guidance.make(3, [None, -1, ""]) is None
 
 
 @pytest.mark.parametrize(
     ("arguments", "kind", "key"),
     [
-        ({"y": ["a"]}, DataError, "rows; give one for"),
-        ({"y": 5}, UsageError, "should be a list or"),
-        ({"y": ["a", 0.5, None]}, DataError, "is not a label. Labels"),
-        ({"must_link": [3]}, UsageError, "should be a list of pairs"),
-        ({"must_link": ["01"]}, UsageError, "should be a list of pairs"),
-        ({"must_link": [(0, 3)]}, UsageError, "rows are numbered from 0"),
-        ({"cannot_link": [(0, -1)]}, UsageError, "rows are numbered from 0"),
-        ({"cannot_link": [(1, 1)]}, UsageError, "a group should"),
-        ({"must_link": [(1,)]}, UsageError, "a group should"),
+        ({"labels": ["a"]}, DataError, "rows; give one for"),
+        ({"labels": 5}, UsageError, "should be a list or"),
+        ({"labels": ["a", 0.5, None]}, DataError, "is not a label. Labels"),
         ({"themes": "cars"}, UsageError, "should be a file, or a list of"),
         ({"themes": []}, DataError, "there are no themes"),
         ({"themes": ["cars", "Cars"]}, DataError, "occurs twice; remove"),
@@ -61,12 +49,12 @@ def test_nothing_known_is_no_guidance() -> None:
 )
 def test_bad_arguments_are_rejected(arguments, kind, key) -> None:
     with raises(kind, key):
-        Guidance.make(3, **arguments)
+        make(TwoStep).fit(TEXTS[:3], **arguments)
 
 
 def test_themes_come_before_classes_and_share_their_names() -> None:
     themes = ["Cars", {"name": "Sky", "keywords": ["blue", "clear"]}]
-    known = Guidance.make(3, ["cars", None, "fruit"], themes=themes)
+    known = Guidance.make(3, ["cars", None, "fruit"], themes=theme_texts(themes))
     assert known.names == ("Cars", "Sky", "fruit") and known.labels == {0: 0, 2: 2}
     assert known.themes == (("Cars",), ("Sky", "blue, clear"))
 
@@ -85,64 +73,16 @@ def test_themes_need_texts() -> None:
         Auto(2, encoder="precomputed").fit(vectors, themes=["cars"])
 
 
-def test_links_are_transitive_and_labels_spread_over_them() -> None:
-    known = on_rows(Guidance.make(5, ["a", None, None, None, "b"], [(0, 2), (2, 3)]))
-    assert known.groups.tolist() == [0, 1, 0, 0, 2]
-    assert known.labels.tolist() == [0, -1, 0, 0, 1]
-
-
-def test_contradictions_name_the_rows() -> None:
-    with raises(DataError, "correct one of", "0", "3", "'a'", "'b'"):
-        on_rows(Guidance.make(4, ["a", None, None, "b"], [(0, 1), (1, 3)]))
-    with raises(DataError, "drop one of the constraints", "0", "2") as caught:
-        on_rows(Guidance.make(3, None, [(0, 1), (1, 2)], [(0, 2)]))
-    assert "0 - 1 - 2" in str(caught.value)
-    with raises(DataError, "but both have", "p", "q", "'a'"):
-        on_rows(Guidance.make(2, ["a", "a"], None, [(0, 1)], ids=["p", "q"]))
-
-
-def test_one_text_cannot_have_two_classes_or_be_apart_from_itself() -> None:
+def test_one_text_cannot_have_two_classes() -> None:
     places = np.array([0, 1, 0])
     with raises(DataError, "correct one of", "0", "2"):
         Guidance.make(3, ["a", None, "b"]).on_texts(places, 2)
-    with raises(DataError, "drop one of the constraints", "0", "2"):
-        Guidance.make(3, None, None, [(0, 2)]).on_texts(places, 2)
     assert Guidance.make(3, ["a", None, "a"]).on_texts(places, 2).labels.tolist() == [0, -1]
 
 
 def test_a_label_without_a_text_is_rejected() -> None:
     with raises(DataError, "but no text; remove", "1"):
         Guidance.make(2, ["a", "b"]).on_texts(np.array([0, -1]), 1)
-
-
-def test_settle_keeps_labels_links_and_pairs_apart() -> None:
-    rng = np.random.default_rng(0)
-    scores, n = rng.normal(size=(60, 5)), 60
-    y = [str(i % 3) if i < 9 else None for i in range(n)]
-    must = [(10, 11, 12), (13, 14)]
-    cannot = [(10, 13), (0, 20), (1, 20), (2, 20), (20, 21), *((30, i) for i in range(31, 50))]
-    known = on_rows(Guidance.make(n, y, must, cannot))
-    labels = known.settle(scores, np.ones(n))
-    assert labels[:9].tolist() == [0, 1, 2] * 3
-    assert len(set(labels[[10, 11, 12]])) == 1 and labels[13] == labels[14]
-    assert all(labels[a] != labels[b] for a, b in cannot)
-    free = [i for i in range(50, 60)]
-    assert labels[free].tolist() == scores[free].argmax(axis=1).tolist()
-
-
-def test_too_few_clusters_for_the_pairs_apart() -> None:
-    known = on_rows(Guidance.make(4, None, None, [(0, 1, 2, 3)]))
-    with raises(DataError, "pairs could not all", "3"):
-        known.settle(np.zeros((4, 3)), np.ones(4))
-    assert len(set(known.settle(np.zeros((4, 4)), np.ones(4)))) == 4
-
-
-def test_groups_apart_from_each_other_start_clusters() -> None:
-    known = on_rows(
-        Guidance.make(8, None, [(0, 1, 2), (3, 4), (5, 6)], [(0, 3), (3, 5), (5, 0), (7, 0)])
-    )
-    assert known.seeds(5).tolist() == [0, 0, 0, 1, 1, 2, 2, -1]
-    assert known.seeds(2).tolist() == [0, 0, 0, 1, 1, -1, -1, -1]
 
 
 @pytest.mark.parametrize("method", STEERED)
@@ -158,20 +98,6 @@ def test_classes_are_the_first_clusters_and_keep_their_texts(method, tmp_path) -
     assert loaded.classes_ == model.classes_
     for one in (model, loaded):
         np.testing.assert_array_equal(one.predict(TEXTS), model.labels_)
-
-
-@pytest.mark.parametrize("method", STEERED)
-def test_constraints_hold_in_labels_and_predictions(method, tmp_path) -> None:
-    must, cannot = [(0, 11), (5, 8)], [(1, 2), (4, 5, 6)]
-    model = make(method).fit(TEXTS, must_link=must, cannot_link=cannot)
-    model.save(tmp_path / "model")
-    for labels in (
-        model.labels_,
-        model.predict(TEXTS),
-        method.load(tmp_path / "model").predict(TEXTS),
-    ):
-        assert labels[0] == labels[11] and labels[5] == labels[8]
-        assert labels[1] != labels[2] and len(set(labels[[4, 5, 6]])) == 3
 
 
 def test_a_fit_without_labels_forgets_those_before() -> None:

@@ -242,7 +242,7 @@ def whitened(x: Floats, seeds: Ints) -> Floats:
 def examples(x: Floats, seeds: Ints) -> Ints:
     """The classes without those of equal rows, of which only the first keeps it.
 
-    Texts that must be together have the same vector: they do not show how a class scatters.
+    Equal rows do not show how a class scatters.
     """
     rows = np.flatnonzero(seeds >= 0)
     out = np.full(len(seeds), -1, dtype=np.int64)

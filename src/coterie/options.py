@@ -160,16 +160,6 @@ class Options(Reading):
         "COLUMN",
     )
     only_known: bool = option(False, "No clusters beside those of themes and labels.", "Guidance")
-    constraints: str | Path | None = option(
-        None,
-        "YAML or JSON file with must_link and cannot_link groups of rows, by id or number from 1.",
-    )
-    must_link: Sequence[Sequence[int]] | None = option(
-        None, "Groups of rows, counted from 0, that are in one cluster."
-    )
-    cannot_link: Sequence[Sequence[int]] | None = option(
-        None, "Groups of rows, counted from 0, that are all in different clusters."
-    )
     keep: str | Path | None = option(
         None, "Earlier run: matched clusters keep number and name.", "Guidance", "RUN"
     )
@@ -323,7 +313,7 @@ class Options(Reading):
     @property
     def steered(self) -> list[str]:
         """The options that say what is known."""
-        names = ("themes", "labels", "only_known", "must_link", "cannot_link", "constraints")
+        names = ("themes", "labels", "only_known")
         given = {name: getattr(self, name) for name in names}
         return [name for name, value in given.items() if value is not None and value is not False]
 

@@ -118,20 +118,14 @@ def _about_guidance(about: Mapping[str, Any] | None) -> list[str]:
     """What was given and what was found."""
     if about is None:
         return []
-    out, found = [], about.get("found", 0)
-    if count := len(about["given"]):
-        what = ("theme", "themes") if about.get("themes") else ("class", "classes")
-        were = f"{what[0]} was" if count == 1 else f"{what[1]} were"
-        labelled = about.get("labelled", 0)
-        by = f" by {labelled:,} labelled rows" if labelled else ""
-        beside = "There is no other cluster."
-        if found:
-            beside = f"{counted(found, 'further cluster')} found beside."
-        out.append(f"{count} {were} given{by}. {beside}")
-    links = [(about.get(f"{kind}_link"), f"{kind}-link") for kind in ("must", "cannot")]
-    if said := " and ".join(f"{count:,} {kind}" for count, kind in links if count):
-        out.append(f"Constraints kept: {said}.")
-    return out
+    count, found, kept = len(about["given"]), about.get("found", 0), about["kept"]
+    if not count:
+        return []
+    what = ("theme", "themes") if kept["themes"] else ("class", "classes")
+    were = f"{what[0]} was" if count == 1 else f"{what[1]} were"
+    by = f" by {len(kept['labels']):,} labelled rows" if kept["labels"] else ""
+    beside = f"{counted(found, 'further cluster')} found beside."
+    return [f"{count} {were} given{by}. {beside if found else 'There is no other cluster.'}"]
 
 
 def _about_changes(facts: Mapping[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Themes, labels and constraints of a run: read, used, shown, and refused where they are wrong."""
+"""Themes and labels of a run: read, used, shown, and refused where they are wrong."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import csv
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import commands
@@ -77,11 +76,6 @@ def test_only_clusters_with_texts_are_counted_as_found_beside() -> None:
     assert not any("beside" in line for line in run.summary)
 
 
-def test_links_may_be_an_array() -> None:
-    run = cluster(TEXTS, 3, must_link=np.array([[0, 5]]), **WITH)
-    assert run.labels[0] == run.labels[5]
-
-
 def test_only_known_makes_no_other_cluster(tmp_path: Path) -> None:
     run = cluster(TEXTS, labels=SOME, only_known=True, folder=tmp_path / "run", **WITH)
     assert sizes(run).keys() == {"cars", "fruit"}
@@ -103,53 +97,32 @@ def test_a_theme_gets_its_texts_and_another_is_empty() -> None:
 
 def test_the_command_reads_all_of_it(table: Path, tmp_path: Path) -> None:
     themes = written(tmp_path / "themes.yaml", "- name: fruit\n  keywords: [apple]\n- volcano\n")
-    links = written(tmp_path / "links.yaml", "must_link: [[r3, r9]]\ncannot_link:\n- [r5, r6]\n")
     out = tmp_path / "out"
     arguments = f"cluster {table} -k 3 -m kmeans --encoder tfidf --text-column text -o {out} -q"
-    arguments += f" --id-column id --labels topic --themes {themes} --set constraints={links}"
+    arguments += f" --id-column id --labels topic --themes {themes}"
     commands.run(*arguments.split())
     run = open_run(out)
     assert run.manifest["guidance"]["empty"] == ["volcano"]
-    assert run.labels[3] == run.labels[9] and run.labels[5] != run.labels[6]
     assert {"fruit", "cars"} < set(sizes(run))
 
 
 @pytest.mark.parametrize(
-    ("option", "text", "part"),
+    ("text", "part"),
     [
-        ("themes", "", "there are no themes"),
-        ("themes", "- description: no name\n", "characters that can be seen"),
-        ("themes", "- name: a\n  keywords: {b: c}\n", "should be a text"),
-        ("themes", "- !!python/object/apply:os.system [ls]\n", "characters that can be seen"),
-        ("themes", "- a: [\n", "this is not YAML"),
-        ("constraints", "", "there are no constraints"),
-        ("constraints", "must_link: [[r1, nobody]]", "no row has the"),
-        ("constraints", "must_link: [[r1]]", "write must_link"),
-        ("constraints", "together: [[r1, r2]]", "write must_link"),
-        (
-            "constraints",
-            "{must_link: [[r1, r2]], cannot_link: [[r2, r1]]}",
-            "drop one of the constraints",
-        ),
+        ("", "there are no themes"),
+        ("- description: no name\n", "characters that can be seen"),
+        ("- name: a\n  keywords: {b: c}\n", "should be a text"),
+        ("- !!python/object/apply:os.system [ls]\n", "characters that can be seen"),
+        ("- a: [\n", "this is not YAML"),
     ],
 )
 def test_bad_files_are_rejected_and_nothing_is_written(
-    option: str, text: str, part: str, table: Path, tmp_path: Path
+    text: str, part: str, table: Path, tmp_path: Path
 ) -> None:
-    given = {option: written(tmp_path / "given.yaml", text), "folder": tmp_path / "out"}
+    given = {"themes": written(tmp_path / "given.yaml", text), "folder": tmp_path / "out"}
     with raises(DataError, part):
         cluster(table, 3, id_column="id", text_column="text", **given, **WITH)
     assert not (tmp_path / "out").exists()
-
-
-def test_rows_are_numbered_from_one_without_ids(table: Path, tmp_path: Path) -> None:
-    file = written(tmp_path / "links.json", '{"must_link": [[1, 10]], "cannot_link": [[6, 7, 11]]}')
-    run = cluster(table, 3, text_column="text", constraints=file, **WITH)
-    assert run.labels[0] == run.labels[9] and len(set(run.labels[[5, 6, 10]])) == 3
-    assert any("1 must-link and 3 cannot-link" in line for line in run.summary)
-    written(file, '{"must_link": [[0, 3]]}')
-    with raises(DataError, "name an id column", "0"):
-        cluster(table, 3, text_column="text", constraints=file, **WITH)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +168,6 @@ def test_themes_of_a_file_in_json_and_yaml(tmp_path: Path) -> None:
     [
         {"labels": [name for name in THINGS for _ in range(32)]},
         {"themes": [{"name": "Post office", "keywords": THINGS["post"]}, "hedge"]},
-        {"must_link": [(0, 1)], "cannot_link": [(0, 40)]},
     ],
     ids=lambda given: next(iter(given)),
 )

@@ -59,17 +59,15 @@ def test_vectors_in_another_order(topics) -> None:
     np.testing.assert_array_equal(fit(x[order], weights[order]), fit(x, weights)[order])
 
 
-def test_views_labels_and_links_go_with_their_rows(topics) -> None:
+def test_views_and_labels_go_with_their_rows(topics) -> None:
     texts = [*topics[0], topics[0][0]]
     views = [[f"{text} {i % 7}" for i, text in enumerate(texts)] for _ in range(2)]
     labels = [text.split()[0] if i % 9 == 0 else None for i, text in enumerate(topics[0])] + [None]
     order = orders(91, 1)[0]
 
     def fit(order: list[int]) -> Any:
-        place = {row: i for i, row in enumerate(order)}
-        links = {"must_link": [(place[1], place[40])], "cannot_link": [(place[2], place[3])]}
         model = make_method("kmeans", 9, encoder="tfidf", random_state=0)
-        model.fit([texts[i] for i in order], labels=[labels[i] for i in order], **links)
+        model.fit([texts[i] for i in order], labels=[labels[i] for i in order])
         given = [[view[i] for i in order] for view in views]
         trained = make_method("sccl", 9, encoder="tfidf", steps=5, batch_size=30, random_state=0)
         return model, trained.fit([texts[i] for i in order], views=given)

@@ -344,7 +344,6 @@ def test_predict_tells_drift(run: Path, boats: Path, same: Path, tmp_path: Path)
     [
         {"labels": ["Orchard", *[None] * 39, "Garage", *[None] * 159]},
         {"themes": [{"name": "Orchard", "keywords": THEMES["fruit"].split()}, "engine"]},
-        {"must_link": [(0, 1)], "cannot_link": [(0, 45)]},
     ],
     ids=lambda given: next(iter(given)),
 )

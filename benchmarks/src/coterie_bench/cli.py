@@ -340,11 +340,11 @@ def steering(
     markdown: Markdown = False,
     quiet: bool = options.QUIET,
 ) -> None:
-    """Measure what labels, names of classes and constraints bring, on the development sets.
+    """Measure what labels and names of classes bring, on the development sets.
 
     With 1, 5 and 20 labels a class: scores of all other texts, beside the same method without
     labels, logistic regression and label spreading. With half of the classes unlabelled; with
-    names alone, beside the nearest name; with 0.1% and 1% of all pairs as constraints.
+    names alone, beside the nearest name.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""What labels, names of classes and constraints bring: ``coterie-bench steering``.
+"""What labels and names of classes bring: ``coterie-bench steering``.
 
 For each data set and seed:
 
@@ -7,7 +7,6 @@ For each data set and seed:
 - With 5 labels for each of one half of the classes, drawn at random: are the known ones found
   again, and the others found as clusters?
 - With the names of the classes alone, beside the nearest name by cosine.
-- With 0.1% and 1% of all pairs of texts as constraints: violations and gain; and a contradiction.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from coterie.base import TextClusterer
 from coterie.base.fitting import Fitting
 from coterie.encoders import DEFAULT, Encoder
 from coterie.encoders.lexical import MixedItems
-from coterie.errors import DataError
 from coterie.guidance import Guidance
 from coterie.methods import make_method
 from coterie.metrics import accuracy, ami, nmi
@@ -43,7 +41,6 @@ from coterie_bench.tables import markdown
 
 COUNTS = 1, 5, 20  # labels a class
 HALF = 5  # labels for each of the known classes, where half are known
-PAIRS = 0.001, 0.01  # of all pairs
 CLEAR = 0.5  # F1 of a class and a cluster, from which on the class is found
 UNTRAINED = "auto", "kmeans", "spherical-kmeans"  # methods whose vectors depend on the texts alone
 
@@ -164,10 +161,8 @@ class Bench:
             yield {"case": "labels", "count": count}, self._labels(count, vectors)
         yield {"case": "half", "count": HALF}, self._half()
         yield {"case": "names"}, self._names()
-        for share in PAIRS:
-            yield {"case": "pairs", "share": share}, self._pairs(share)
 
-    def _fit(self, y: Any = None, guidance: Guidance | None = None, **links: Any) -> TextClusterer:
+    def _fit(self, y: Any = None, guidance: Guidance | None = None) -> TextClusterer:
         model: TextClusterer = make_method(
             self.setting.method,
             self.k,
@@ -176,7 +171,7 @@ class Bench:
             device=self.setting.device,
         )
         if guidance is None:
-            guidance = Guidance.make(len(self.texts), y, **links)
+            guidance = Guidance.make(len(self.texts), y)
         fitting = Fitting(model, self.texts, guide=lambda rows: guidance)
         if self._encoded is None:
             self._encoded = fitting.encoder, fitting.vectors()
@@ -240,7 +235,7 @@ class Bench:
 
     def _names(self) -> Row:
         themes = tuple((name,) for name in self.names)
-        known = Guidance(len(self.texts), tuple(self.names), themes=themes)
+        known = Guidance(tuple(self.names), themes=themes)
         model = self._fit(guidance=known)
         place = np.array([self.names.index(name) for name in model.classes_], dtype=np.int64)
         place = np.append(place, np.full(model.n_clusters_ - len(place), -1, dtype=np.int64))
@@ -258,34 +253,6 @@ class Bench:
         out["steered"]["right"] = _share(steered == self.truth)
         out["nearest"]["right"] = _share(nearest == self.truth)
         return out
-
-    def _pairs(self, share: float) -> Row:
-        n, rng = len(self.texts), numpy_generator(self.seed, "pairs")
-        count = max(1, round(share * n * (n - 1) / 2))
-        a, b = rng.integers(n, size=(2, 2 * count))
-        a, b = a[a != b][:count], b[a != b][:count]
-        same = self.truth[a] == self.truth[b]
-        must = np.stack([a[same], b[same]], axis=1)
-        cannot = np.stack([a[~same], b[~same]], axis=1)
-        labels = self._fit(must_link=must, cannot_link=cannot).labels_
-        every = np.ones(n, dtype=bool)
-        violated = int((labels[must[:, 0]] != labels[must[:, 1]]).sum())
-        violated += int((labels[cannot[:, 0]] == labels[cannot[:, 1]]).sum())
-        return {
-            "steered": self._scores(labels, every),
-            "plain": self._scores(self.plain, every),
-            "pairs": len(a),
-            "violated": violated,
-            "contradiction_refused": self._refuses(),
-        }
-
-    def _refuses(self) -> bool:
-        """Whether two rows that must and must not be together are an error."""
-        try:
-            self._fit(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])
-        except DataError as error:
-            return "drop one of the constraints" in str(error)
-        return False
 
     def _scores(self, labels: Ints, rows: Any) -> Row:
         truth, found = self.truth[rows], labels[rows]
@@ -356,7 +323,7 @@ def _frame(rows: Iterable[Row]) -> pd.DataFrame:
     """A line each, scores as columns such as ``steered.nmi``; ``given`` is the case in words."""
     listed = [{**row, **row["scores"]} for row in rows]
     frame = pd.json_normalize([{k: v for k, v in row.items() if k != "scores"} for row in listed])
-    frame["given"] = [f"{r['case']} {r.get('count', r.get('share', ''))}".strip() for r in listed]
+    frame["given"] = [f"{r['case']} {r.get('count', '')}".strip() for r in listed]
     return frame
 
 
@@ -462,8 +429,8 @@ def _adjusted(method: str, frame: pd.DataFrame) -> list[str]:
 
 
 def _further(method: str, frame: pd.DataFrame) -> list[str]:
-    """Sentences about chance, names, unlabelled classes and constraints."""
-    half, names, pairs = (frame[frame["case"] == case] for case in ("half", "names", "pairs"))
+    """Sentences about chance, names and unlabelled classes."""
+    half, names = (frame[frame["case"] == case] for case in ("half", "names"))
     mean = {
         column: 100 * part[column].astype(float).mean()
         for part, columns in (
@@ -472,7 +439,6 @@ def _further(method: str, frame: pd.DataFrame) -> list[str]:
         )
         for column in columns
     }
-    refused = pairs["contradiction_refused"].astype(bool).all()
     return [
         *_adjusted(method, frame),
         f"{method}, half of the classes unlabelled: {mean['recall']:.1f}% of the texts of known "
@@ -481,6 +447,4 @@ def _further(method: str, frame: pd.DataFrame) -> list[str]:
         f"labels {mean['new.plain']:.1f}.{_classes(half)}",
         f"{method}, names alone: {mean['steered.right']:.1f}% of the texts get the right name; the "
         f"nearest name by cosine is right for {mean['nearest.right']:.1f}%.",
-        f"{method}, constraints: {pairs['violated'].sum():.0f} of {pairs['pairs'].sum():,.0f} "
-        f"violated; contradictions are {'always' if refused else 'not always'} refused.",
     ]

@@ -22,7 +22,7 @@ from coterie.base.scoring import score_texts, score_vectors
 from coterie.blocks.assign import probabilities
 from coterie.corpus import texts_from
 from coterie.errors import UsageError
-from coterie.guidance import Guidance
+from coterie.guidance import Guidance, theme_texts
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,8 +34,6 @@ class FitOptions(TypedDict, total=False):
     labels: object
     sample_weight: object  # of a WeightedClusterer
     views: Sequence[Sequence[str]] | None
-    must_link: Sequence[Sequence[int]] | None
-    cannot_link: Sequence[Sequence[int]] | None
     themes: Sequence[str | Mapping[str, object]] | None
 
 
@@ -130,15 +128,13 @@ class TextClusterer(
         check_choice("preset", preset, presets)
         return cls(*args, **{**presets[preset], **parameters})
 
-    def fit(  # noqa: PLR0913 - what is known comes in several forms
+    def fit(
         self,
         X: Any,
         y: Any = None,
         *,
         labels: Any = None,
         views: Any = None,
-        must_link: Any = None,
-        cannot_link: Any = None,
         themes: Any = None,
     ) -> Self:
         """Cluster the texts ``X``.
@@ -156,14 +152,12 @@ class TextClusterer(
             cannot use labels warn and ignore them.
         views : sequence of lists of str, optional
             Augmented texts, row by row; overrides the parameter ``views`` where there is one.
-        must_link, cannot_link : list of sequences of int, optional
-            Pairs or groups of rows that must be in one cluster, or all in different ones.
         themes : list of str or mapping, optional
             Names of known themes, or mappings with ``name``, ``description``, ``keywords`` and
             ``examples``. Texts that fit go there; ``classes_`` begins with them, and
             ``empty_classes_`` has those that no text fits.
         """
-        return self._fit(X, views, guide=guide(labels, must_link, cannot_link, themes))
+        return self._fit(X, views, guide=guide(labels, themes))
 
     def fit_predict(self, X: Any, y: Any = None, **options: Unpack[FitOptions]) -> Ints:
         """Cluster the texts, and give the cluster of each; as ``fit``, then ``labels_``."""
@@ -275,7 +269,7 @@ class TextClusterer(
 class WeightedClusterer(TextClusterer):
     """A method that can count texts more or less than once."""
 
-    def fit(  # noqa: PLR0913 - what is known comes in several forms
+    def fit(
         self,
         X: Any,
         y: Any = None,
@@ -283,29 +277,26 @@ class WeightedClusterer(TextClusterer):
         labels: Any = None,
         sample_weight: Any = None,
         views: Any = None,
-        must_link: Any = None,
-        cannot_link: Any = None,
         themes: Any = None,
     ) -> Self:
         """Cluster the texts ``X``, as :meth:`TextClusterer.fit` does.
 
         Parameters
         ----------
-        X, y, labels, views, must_link, cannot_link, themes : as there
+        X, y, labels, views, themes : as there
         sample_weight : array of shape (n_samples,), optional
             How often each text counts. Texts with a weight of 0 do not shape the clusters, but are
             assigned to them.
         """
         if sample_weight is not None:
             self._check_weights()
-        return self._fit(X, views, sample_weight, guide(labels, must_link, cannot_link, themes))
+        return self._fit(X, views, sample_weight, guide(labels, themes))
 
     def _check_weights(self) -> None:
         """Refuse parameters with which texts cannot be weighed."""
 
 
-def guide(
-    labels: Any, must_link: Any, cannot_link: Any, themes: Any
-) -> Callable[[int], Guidance | None]:
+def guide(labels: Any, themes: Any) -> Callable[[int], Guidance | None]:
     """What is known, to be checked when the number of rows is known, too."""
-    return lambda rows: Guidance.make(rows, labels, must_link, cannot_link, themes=themes)
+    texts = None if themes is None else theme_texts(themes)
+    return lambda rows: Guidance.make(rows, labels, texts)

@@ -105,9 +105,7 @@ class FittedAttributes:
     corrected_rows_: dict[int, int]  # of the training texts
     classes_: tuple[str, ...]
     empty_classes_: tuple[str, ...]
-    _known: TextGuidance | None = (
-        None  # labels and constraints of the texts that are being clustered
-    )
+    _known: TextGuidance | None = None  # labels and themes of the texts that are being clustered
     net_: nn.Module | None
     seed_: int
     _found_k: int  # for n_clusters="auto"
@@ -205,7 +203,7 @@ class ClustererCore(FittedAttributes, BaseEstimator, metaclass=Seeded):
             log.warning(note)
 
     def _uses_guidance(self) -> bool:
-        """Whether the method can be steered by labels and constraints."""
+        """Whether the method can be steered by labels and themes."""
         return False
 
     def _on_texts(self, texts: list[str] | None) -> None:
@@ -314,13 +312,11 @@ def kmeans_assigner(
 ) -> CenterAssigner:
     """K-means on the model's device.
 
-    With labels or constraints it is seeded: labelled texts stay with their class, and texts that
-    must be together move together.
+    With labels or themes it is seeded: labelled texts stay with their class.
     """
     x, known, seeds, k = vectors, model._known, None, model._k
     if known is not None and len(known.labels) == len(vectors):
-        x, seeds = known.pooled(vectors, weights), known.seeds(k)
-        x = unit_rows(x) if spherical else x
+        x, seeds = unit_rows(x) if spherical else x, known.seeds
     kmeans = KMeans(n_clusters=k, seed=seed, n_init=model.n_init, spherical=spherical)
     found = kmeans(torch.from_numpy(x).to(check_device(model.device)), weights)
     centers = found.centers
@@ -338,12 +334,12 @@ def metric_assigner(
     known, k = model._known, model._k
     if known is None or len(known.labels) != len(vectors) or (known.hints >= 0).any():
         return None
-    x, seeds = known.pooled(vectors, weights), known.seeds(k)
-    scale = class_metric(x, examples(x, seeds))
+    seeds = known.seeds
+    scale = class_metric(vectors, examples(vectors, seeds))
     if scale is None or len(np.unique(seeds[seeds >= 0])) < k:
         return None
     factor = class_factor(seeds, weights, k)
-    _, centers = seeded_kmeans(x @ scale, k, weights, seeds, seed, factor=factor)
+    _, centers = seeded_kmeans(vectors @ scale, k, weights, seeds, seed, factor=factor)
     return MappedAssigner(CenterAssigner(centers), scale, np.zeros(len(scale), dtype=np.float32))
 
 

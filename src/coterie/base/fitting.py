@@ -275,7 +275,7 @@ class Fitting:
             return None, None
         if not self.model._uses_guidance():
             warnings.warn(
-                f"{self.model.name} cannot use labels or constraints and ignores them; auto, "
+                f"{self.model.name} cannot use labels or themes and ignores them; auto, "
                 "kmeans and sccl use them.",
                 stacklevel=4,
             )
@@ -472,11 +472,11 @@ class Fitting:
         model._after_fit(net, order)
 
     def _keep_guidance(self, known: TextGuidance, vectors: Floats) -> None:
-        """Put texts where labels and constraints want them; they count as corrected by a person."""
+        """Put labelled texts into their classes; they count as corrected by a person."""
         model, inputs = self.model, self.inputs
         model.classes_, model.empty_classes_ = known.names, known.empty
         logits = model.assigner_.logits(vectors)
-        wanted = inputs.spread(known.settle(logits, self.weights), -1)
+        wanted = inputs.spread(known.settle(logits), -1)
         rows = np.flatnonzero(wanted != model.labels_)
         model.corrected_rows_ = {int(row): int(wanted[row]) for row in rows}
         if inputs.texts is not None:

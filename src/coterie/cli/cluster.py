@@ -76,7 +76,7 @@ def cluster(
     settings: list[str] | None = option(
         None,
         "A parameter of the method, see 'coterie methods NAME'; or effort, preset, views, "
-        "write, constraints, fit_sample, include_encoder, format, encoding, header. "
+        "write, fit_sample, include_encoder, format, encoding, header. "
         "Repeatable.",
         "--set",
         metavar="KEY=VALUE",

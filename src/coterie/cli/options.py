@@ -76,7 +76,7 @@ TYPES = {f.name: str(f.type) for f in dataclasses.fields(Options) if f.name != "
 READERS: dict[str, Any] = {f.name: f.metadata.get("read") for f in dataclasses.fields(Options)}
 WORDS = {"true": True, "false": False, "none": None}
 # Those that --set takes beside the parameters of the method.
-SPELLED = {"write", "constraints", "include_encoder", "preset", "effort"}
+SPELLED = {"write", "include_encoder", "preset", "effort"}
 SPELLED |= {"views", "fit_sample", "format", "encoding", "header"}
 
 

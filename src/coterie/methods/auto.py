@@ -198,14 +198,11 @@ class Auto(WeightedClusterer):
         if self._encoder.kind == "precomputed" or self._k == 1:
             by_labels = metric_assigner(self, vectors, weights, seed)
             return by_labels or kmeans_assigner(self, vectors, weights, seed)
-        seeds = self._seeds(vectors)
-        if self._known is not None:
-            vectors = self._known.pooled(vectors, weights)
+        known = self._known
+        seeds = np.full(len(vectors), -1, dtype=np.int64) if known is None else known.seeds
         rows = self._rows(len(vectors), seed, seeds >= 0)
         part = vectors[rows]
         labels = self._cluster(part, weights[rows], seed, seeds[rows])
-        if self._known is not None:
-            self.__dict__.pop("_near")  # of texts that were moved together
         assigner = None
         if not self._unequal():  # it would give small clusters up
             assigner = self._classifier(vectors, weights, rows, labels, seeds)
@@ -218,12 +215,6 @@ class Auto(WeightedClusterer):
         order = numpy_generator(seed, "confidence").permutation(len(vectors))
         expected = self._confidence(vectors, answers, seed)
         return assigner.calibrated(vectors[order[:LOOKED_AT]], expected)
-
-    def _seeds(self, vectors: Floats) -> Ints:
-        """Class of each text that has one, -1 of the others."""
-        if self._known is None:
-            return np.full(len(vectors), -1, dtype=np.int64)
-        return self._known.seeds(self._k)
 
     def _unequal(self) -> bool:
         return self.choice_.get("sizes") == "unequal"

@@ -104,7 +104,7 @@ def _make_run(data: object, asked: Options, engine: Engine) -> Run:
             model.checkpoint = place / "checkpoint"
             fit.fitting.run()
             if guidance is not None:
-                facts["guidance"] = about_guidance(guidance, model, asked)
+                facts["guidance"] = about_guidance(guidance, model)
             results = Results(facts, asked, model, corpus, earlier, fit.medium, engine)
 
             def write(fresh: Path) -> None:

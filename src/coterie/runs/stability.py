@@ -4,8 +4,8 @@ The method is fitted again with other seeds, and on halves of the texts. A clust
 of these clusterings has one that is nearly the same: the largest Jaccard index (rows in both over
 rows in either), averaged over the clusterings (Hennig, 2007, "Cluster-wise assessment of cluster
 stability"). Below 0.5 a cluster is unstable. Texts are also reworded a little, with words
-left out and letters swapped, and assigned by the model of the run. Themes, labels and constraints
-of the run are given to each fit again, as far as they are about its texts. Where the clusters of
+left out and letters swapped, and assigned by the model of the run. Themes and labels of the run are
+given to each fit again, as far as they are about its texts. Where the clusters of
 the run are a cut of a merge tree, a fine clustering is fitted and merged down to as many.
 
 Coherence of the words of a cluster is the mean NPMI of pairs of its words, counted in the texts of
@@ -25,7 +25,6 @@ from coterie._files import write_json
 from coterie._folders import held
 from coterie._progress import make_progress, working
 from coterie._random import derive_seed, numpy_generator
-from coterie._trust import damaged
 from coterie._types import Floats, Ints
 from coterie._validation import check_integer, checked
 from coterie.augmentation import augment
@@ -37,7 +36,6 @@ from coterie.methods.auto import Auto
 from coterie.metrics import contingency, external_scores
 from coterie.options import Options
 from coterie.outliers import choose_rows
-from coterie.runs.guide import LINKS, kept_guidance
 from coterie.tree import grow
 from coterie.words.cutting import tokens
 
@@ -80,41 +78,8 @@ def stability(
     return found
 
 
-def _given(run: Clustering) -> dict[str, Any]:
-    """The themes, labels and constraints of a run, by row."""
-    about = run.facts.get("guidance")
-    if about is None:
-        return {}
-    with damaged(run.folder, "a run"):
-        return kept_guidance(about, run.table)
-
-
-def given_to(given: Mapping[str, Any], rows: Ints) -> dict[str, Any]:
-    """The same as arguments of ``fit`` on some of the rows.
-
-    Groups that have fewer than two of them say nothing.
-
-    Examples
-    --------
-    >>> given = {"labels": ["a", None, "b", None], "must_link": [[0, 1, 3], [1, 2]]}
-    >>> given_to(given, np.array([0, 2, 3]))
-    {'labels': ['a', 'b', None], 'must_link': [[0, 2]]}
-    """
-    place = {row: i for i, row in enumerate(rows.tolist())}
-    out: dict[str, Any] = {}
-    if "labels" in given:
-        out["labels"] = [given["labels"][row] for row in place]
-    for kind in LINKS:
-        groups = [[place[row] for row in group if row in place] for group in given.get(kind, [])]
-        if groups := [group for group in groups if len(group) > 1]:
-            out[kind] = groups
-    if "themes" in given:
-        out["themes"] = given["themes"]
-    return out
-
-
 def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stability:
-    given = _given(run)
+    about = run.facts.get("guidance")
     order = text_order(run.texts)
     placed = order[run.labels[order] >= 0]
     rows = placed[choose_rows(len(placed), None, SAMPLED, 0)]
@@ -137,7 +102,7 @@ def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stabilit
             k = min(finest, len({texts[j] for j in part}))
             model = options.make_model(k)
             model.random_state, model.verbose = derive_seed(seed, "again", i), 0
-            known = given_to(given, rows[part])
+            known = {} if about is None else kept_guidance(about, rows[part])
             again = _fit_again(model, [texts[j] for j in part], known, len(ids))
             matches[kind].append(best_jaccard(codes[part], again, len(ids)))
             agreement[kind].append(external_scores(codes[part], again)["ari"])
