@@ -36,6 +36,7 @@ from coterie.methods.auto import Auto
 from coterie.metrics import contingency, external_scores
 from coterie.options import Options
 from coterie.outliers import choose_rows
+from coterie.runs.guide import kept_guidance
 from coterie.tree import grow
 from coterie.words.cutting import tokens
 
