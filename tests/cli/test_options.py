@@ -142,7 +142,7 @@ def test_an_unknown_setting_is_told_the_known_ones_once(texts: Path) -> None:
     assert says(said, "auto has no parameter 'foo'")
     known = re.sub(r"\s+", " ", said).partition("Known: ")[2].rstrip(". ").split(", ")
     assert len(known) == len(set(known)) and set(known) >= SPELLED
-    assert not {"settings", "text_column", "folder", "must_link"} & set(known)
+    assert not {"settings", "text_column", "folder"} & set(known)
 
 
 def test_python_names_become_options_and_nothing_else_does() -> None:
