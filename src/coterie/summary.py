@@ -1,22 +1,24 @@
-"""A run in a few sentences, made from its facts when they are shown.
+"""What a run says: what its texts are about, what grows, what needs attention, how it was made.
 
-The manifest of a run holds numbers and names. ``Run.summary``, the page and the command show the
-sentences of this module and of :mod:`coterie.overview`. The manifest has them as well, for people
+The command, the page, a notebook and ``Run.summary`` show the same facts, made here from the
+clusters, the levels above them and the manifest. The manifest has the sentences as well, for people
 who open it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from coterie._types import Floats, Ints
+from coterie.corpus.corpus import is_placeholder
 from coterie.description import Cluster
+from coterie.drift import LEVEL, share_changes
 from coterie.errors import counted
 from coterie.hierarchy import Hierarchy
-from coterie.overview import make_overview
 
 CLOSE = 0.1  # a margin below this is a close call
 LOG = "edits.jsonl"
@@ -41,6 +43,309 @@ def count_clusters(labels: Ints) -> dict[str, int]:
     """Rows of each cluster that has some, for a manifest."""
     numbers, counts = np.unique(labels[labels >= 0], return_counts=True)
     return {str(i): count for i, count in zip(numbers.tolist(), counts.tolist(), strict=True)}
+
+
+THEMES = 5  # shown
+FEWEST = 4  # themes; where a level has fewer, the next finer one says more
+READABLE = 120  # characters of an example
+NAMED = 5  # changes, or clusters of a remark
+LARGE = 0.4  # share of a cluster that more clusters may split
+MANY = 0.2  # share of close calls that calls for another try
+WEAK = 1 / 3  # share of close calls in a cluster that is not clear
+TINY = 2  # texts
+ODDS = 1_000_000, 100_000, 10_000, 1_000, 100
+CHANGES = {"new": "new", "grew": "growing", "shrank": "shrinking"}
+
+
+class Named(NamedTuple):
+    """A cluster in a sentence."""
+
+    id: int
+    name: str
+
+
+Said = tuple[str | Named, ...]  # a sentence; pages link its clusters
+
+
+@dataclass(frozen=True)
+class Theme:
+    """One of the largest themes.
+
+    Attributes
+    ----------
+    id : int
+        Of the cluster, on its level.
+    name : str
+    size : int
+    share : float
+    example : str
+        A central text that is short enough to read; empty where no text is shown.
+    over_time : list of (str, int)
+        Texts in each period; empty without dates.
+    """
+
+    id: int
+    name: str
+    size: int
+    share: float
+    example: str
+    over_time: list[tuple[str, int]]
+
+    @property
+    def percent(self) -> str:
+        """Its share of the texts."""
+        return _percent(self.share)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A run at a glance.
+
+    Attributes
+    ----------
+    themes : list of Theme
+        The largest, at most five.
+    about : str
+        What they are, such as "The 5 largest of 7 broad themes".
+    level : int
+        Their level among those above the clusters, coarse to fine; -1 if they are the clusters.
+    changes : list of Said
+        What is new, grows or shrinks, with how sure that is.
+    basis : str
+        What was compared for that; or what would have to be there.
+    attention : list of Said
+        What a person should look at.
+    """
+
+    themes: list[Theme]
+    about: str
+    level: int
+    changes: list[Said]
+    basis: str
+    attention: list[Said]
+
+    def without_texts(self) -> Overview:
+        """The same without examples."""
+        return replace(self, themes=[replace(theme, example="") for theme in self.themes])
+
+    def sentences(self) -> list[str]:
+        """All of it, for people who read no page."""
+        named = "; ".join(f"“{theme.name}” ({theme.percent})" for theme in self.themes)
+        about = [f"{self.about}: {named}."] if self.themes else []
+        return [*about, self.basis, *map(plain, self.changes), *map(plain, self.attention)]
+
+
+def plain(said: Said) -> str:
+    """A sentence as text.
+
+    Examples
+    --------
+    >>> plain((Named(3, "Late parcels"), " is new."))
+    '“Late parcels” is new.'
+    """
+    return "".join(part if isinstance(part, str) else f"“{part.name}”" for part in said)
+
+
+def make_overview(
+    facts: Mapping[str, Any], clusters: Sequence[Cluster], hierarchy: Hierarchy | None = None
+) -> Overview:
+    """The run at a glance.
+
+    Parameters
+    ----------
+    facts : mapping
+        The manifest of a run; of a model without one, as much of it as there is.
+    clusters : sequence of Cluster
+    hierarchy : Hierarchy, optional
+        The coarser levels, or broad themes.
+    """
+    level = _level(hierarchy)
+    themes: Sequence[Cluster] = clusters if level < 0 or not hierarchy else hierarchy.levels[level]
+    themes = [theme for theme in themes if theme.size]
+    inside = _inside(clusters, hierarchy, level)
+    noun = "cluster"
+    if hierarchy is not None and level >= 0:
+        noun = "broad theme" if hierarchy.called[level : level + 1] == ("broad",) else "theme"
+    changes, basis = _changes(facts, clusters)
+    largest = sorted(themes, key=lambda c: (-c.size, c.id))[:THEMES]
+    total = counted(len(themes), noun)
+    return Overview(
+        [
+            Theme(c.id, c.name, c.size, c.share, _example(c), texts_by_period(inside.get(c.id, [])))
+            for c in largest
+        ],
+        total if len(largest) == len(themes) else f"The {len(largest)} largest of {total}",
+        level,
+        changes,
+        basis,
+        _attention(facts, clusters),
+    )
+
+
+def _level(hierarchy: Hierarchy | None) -> int:
+    """The coarsest level that tells several themes apart; -1 where none above the clusters does."""
+    levels = [] if hierarchy is None else hierarchy.levels
+    return next((i for i, level in enumerate(levels) if len(level) >= FEWEST), -1)
+
+
+def _inside(
+    clusters: Sequence[Cluster], hierarchy: Hierarchy | None, level: int
+) -> dict[int, list[Cluster]]:
+    """The clusters in each theme."""
+    out: dict[int, list[Cluster]] = {}
+    for cluster in clusters:
+        place = cluster.id
+        if hierarchy is not None and level >= 0:
+            place = hierarchy.above[level].get(cluster.id, -1)
+        out.setdefault(place, []).append(cluster)
+    return out
+
+
+def texts_by_period(clusters: Sequence[Cluster]) -> list[tuple[str, int]]:
+    """Texts of all clusters per period, in the order of time."""
+    total: dict[str, int] = {}
+    for cluster in clusters:
+        for period, count in cluster.over_time:
+            total[period] = total.get(period, 0) + count
+    return sorted(total.items())
+
+
+def _example(cluster: Cluster) -> str:
+    """The most central text that is readable at a glance, else the shortest."""
+    told = [text for text in cluster.examples if not is_placeholder(text)] or cluster.examples
+    short = (text for text in told if len(text) <= READABLE)
+    return next(short, min(told, key=len, default=""))
+
+
+def _changes(facts: Mapping[str, Any], clusters: Sequence[Cluster]) -> tuple[list[Said], str]:
+    """What changed, and what was compared: old rows with those of the last update, or dates."""
+    added, loose = facts.get("figures", {}).get("added"), ()
+    if added is not None:
+        loose = (facts.get("updates") or [{}])[-1].get("loose", ())
+        new = [added.get(str(c.id), 0) for c in clusters]
+        old = [c.size - count for c, count in zip(clusters, new, strict=True)]
+        basis, since = "The rows of the last update, compared with those before.", "with the update"
+    else:
+        periods = [period for period, _ in texts_by_period(clusters)]
+        if len(periods) < 2:
+            return [], (
+                "What grows is known when the table has a column of dates, or after coterie update."
+            )
+        half = len(periods) // 2
+        new = [sum(count for p, count in c.over_time if p >= periods[half]) for c in clusters]
+        old = [sum(count for p, count in c.over_time if p < periods[half]) for c in clusters]
+        since = "in the second half"
+        basis = (
+            f"The second half, {periods[half]} to {periods[-1]}, compared with the first, "
+            f"{periods[0]} to {periods[half - 1]}."
+        )
+    share = sum(new) / max(sum(new) + sum(old), 1)
+    found: list[tuple[tuple[int, float, int], Said]] = []
+    rows = zip(clusters, share_changes(old, new), old, new, strict=True)
+    for c, (change, chance), before, now in rows:
+        if change == "new" and added is not None:
+            chance = 1.0  # it was made of these rows
+        elif not change or chance > LEVEL or c.id in loose:
+            continue
+        number = "all" if not before else f"{now:,} of"
+        counts = f"{number} its {counted(now + before, 'text')} came {since}"
+        sure = _how_sure(chance, share)
+        order = list(CHANGES).index(change), chance, -now
+        found.append((order, (Named(c.id, c.name), f" is {CHANGES[change]}: {counts}{sure}.")))
+    found.sort(key=lambda pair: pair[0])
+    said = [sentence for _, sentence in found[:NAMED]]
+    if len(found) > NAMED:
+        said.append((f"{counted(len(found) - NAMED, 'other cluster')} changed as well.",))
+    if not found:
+        basis += " No cluster grew or shrank more than chance explains."
+    return said, basis
+
+
+def _how_sure(chance: float, share: float) -> str:
+    """How seldom chance alone makes such a change; empty where that says little."""
+    odds = next((odds for odds in ODDS if chance < 1 / odds), None)
+    if odds is None:
+        return ""
+    return (
+        f", as did {_percent(share)} of all texts; chance alone would do this less than once in "
+        f"{odds:,}"
+    )
+
+
+def _attention(facts: Mapping[str, Any], clusters: Sequence[Cluster]) -> list[Said]:
+    """What a person should look at, the gravest first."""
+    out: list[Said] = [(warning,) for warning in facts.get("encoder", {}).get("warnings", ())]
+    guard = facts.get("guard")
+    if guard and guard["fired"] and facts.get("parameters", {}).get("guard", True):
+        out.append(
+            (
+                f"The start guard rejected the training: {guard.get('reason')}. These are the "
+                "clusters from before training.",
+            )
+        )
+    if empty := facts.get("guidance", {}).get("empty"):
+        out.append((f"Given, but no text fits: {', '.join(empty)}.",))
+    if len(clusters) == 1:
+        return [*out, ("All texts are in one cluster: ask for more (--clusters) to see themes.",)]
+    placed = sum(cluster.size for cluster in clusters)
+    for cluster in clusters:
+        if cluster.size > LARGE * placed:
+            share = _percent(cluster.share)
+            more = f" holds {share} of the texts: more clusters (--clusters) may split it."
+            out.append((Named(cluster.id, cluster.name), more))
+    out += _unsure(facts, clusters, placed)
+    if marked := facts.get("outliers", {}).get("marked"):
+        share, verb = _percent(marked / max(placed + marked, 1)), "fits" if marked == 1 else "fit"
+        near = "the column nearest_cluster has the nearest one"
+        out.append((f"{counted(marked, 'text')} ({share}) {verb} no cluster; {near}.",))
+    if tiny := [cluster for cluster in clusters if 0 < cluster.size <= TINY]:
+        out.append((f"{counted(len(tiny), 'cluster')} of one or two texts: ", *_listed(tiny)))
+    pairs = [(near.similarity, c, near) for c in clusters for near in c.near]
+    if pairs:
+        _, one, other = max(pairs, key=lambda pair: pair[0])
+        pair = Named(one.id, one.name), " and ", Named(other.id, other.name)
+        out.append((*pair, " are the most similar clusters; they may be one theme."))
+    return out
+
+
+def _unsure(facts: Mapping[str, Any], clusters: Sequence[Cluster], placed: int) -> list[Said]:
+    """Close calls of all texts, and the clusters in which they are many."""
+    figures = facts.get("figures", {})
+    out: list[Said] = []
+    if share := figures.get("close_calls"):
+        remedy = ""
+        if share >= MANY:
+            remedy = "; fewer clusters, or another method, may separate them better"
+        number = counted(round(share * placed), "text")
+        verb = "is a close call" if number == "1 text" else "are close calls"
+        out.append((f"{number} ({_percent(share)}) {verb} between two clusters{remedy}.",))
+    unsure = figures.get("unsure", {})
+    weak = [c for c in clusters if unsure.get(str(c.id), 0) > max(WEAK * c.size, TINY)]
+    weak.sort(key=lambda c: -unsure[str(c.id)] / c.size)
+    if weak:
+        out.append(("More than a third are close calls in ", *_listed(weak)))
+    return out
+
+
+def _listed(clusters: Sequence[Cluster]) -> Said:
+    """Some clusters, and how many there are besides; the end of a sentence."""
+    out: list[str | Named] = []
+    for cluster in clusters[:NAMED]:
+        out += [", "] if out else []
+        out.append(Named(cluster.id, cluster.name))
+    more = len(clusters) - NAMED
+    return (*out, f" and {more} more." if more > 0 else ".")
+
+
+def _percent(share: float) -> str:
+    """A share for people.
+
+    Examples
+    --------
+    >>> _percent(0.224), _percent(0.004)
+    ('22%', '0.4%')
+    """
+    return f"{100 * share:.0f}%" if share >= 0.0095 or not share else f"{100 * share:.1g}%"
 
 
 def summarise(
@@ -107,7 +412,7 @@ def _about_number(facts: Mapping[str, Any], shown: int) -> str:
 def about_guard(guard: Mapping[str, Any] | None) -> str:
     """What the start guard found, for readers who do not know it; empty where it had no work.
 
-    Where it rejected the training, that needs attention: see :mod:`coterie.overview`.
+    Where it rejected the training, that needs attention: see :func:`make_overview`.
     """
     if not guard or guard["fired"]:
         return ""

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from coterie.description import Cluster
-from coterie.overview import make_overview
 from coterie.report import Points, ReportData, without_texts, write_report
+from coterie.summary import make_overview
 
 HOSTILE = [
     "</script><script>window.hacked = 1</script>",

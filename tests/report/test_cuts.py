@@ -14,11 +14,11 @@ import pytest
 
 import coterie
 from coterie.description import Cluster
-from coterie.overview import make_overview
 from coterie.report import Points, ReportData, read_run, render, without_texts, write_report
 from coterie.report.looks import looks
 from coterie.report.page import SHADES, SHAPES
 from coterie.run_files import RunFiles
+from coterie.summary import make_overview
 from coterie.tree import Tree, numbered
 
 SIZES = np.array([5, 4, 3, 3, 2, 2, 1, 1])  # texts of the eight finest clusters

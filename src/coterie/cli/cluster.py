@@ -20,9 +20,9 @@ from coterie.options import PANELS, Options
 
 if TYPE_CHECKING:
     from coterie.description import Cluster
-    from coterie.overview import Overview
     from coterie.report.html import Branch
     from coterie.runs import Run
+    from coterie.summary import Overview
 
 BY_NAME = inspect.Parameter.KEYWORD_ONLY
 
@@ -170,8 +170,8 @@ def show_run(run: Run, *, as_json: bool) -> None:
 
 def _show_overview(found: Overview) -> None:
     """Print the run at a glance."""
-    from coterie.overview import plain
     from coterie.report.html import shorten
+    from coterie.summary import plain
 
     rows = [[t.percent, t.name, shorten(t.example, 90)] for t in found.themes]
     show_lines(["", f"What are these texts about? {found.about}:"])

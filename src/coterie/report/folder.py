@@ -27,7 +27,6 @@ from coterie.description.columns import sort_into_periods
 from coterie.errors import DataError, counted
 from coterie.measured import read_stability
 from coterie.metrics import silhouette
-from coterie.overview import make_overview
 from coterie.report.html import Outliers, ReportData, by_size
 from coterie.report.layout import first_of_equal, map_texts, sample_rows
 from coterie.report.points import Points
@@ -42,7 +41,7 @@ from coterie.run_files import (
     table_of,
     table_parts,
 )
-from coterie.summary import about_making, about_size
+from coterie.summary import about_making, about_size, make_overview
 
 
 @dataclass(frozen=True)

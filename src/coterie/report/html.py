@@ -15,13 +15,13 @@ from typing import Any
 from coterie._files import write_text
 from coterie.description import Cluster
 from coterie.drift import Drift
-from coterie.overview import Overview, texts_by_period
 from coterie.report.cuts import others, pack_cuts
 from coterie.report.looks import Look, looks, plain_look, theme_looks
 from coterie.report.page import COLORS, SHAPES, asset, render_page, render_part
 from coterie.report.points import Points, pack, safe_json, visible
 from coterie.report.points import shorten as shorten  # cut texts are cut alike everywhere
 from coterie.report.quality import Figure
+from coterie.summary import Overview, texts_by_period
 from coterie.tree import Tree
 
 

@@ -21,7 +21,6 @@ from coterie.description import Cluster
 from coterie.errors import UsageError, counted
 from coterie.exports import Exported, export_run, write_page
 from coterie.measured import Stability
-from coterie.overview import Overview, make_overview
 from coterie.report.html import render_first
 from coterie.report.plots import Plots
 from coterie.run_files import (
@@ -44,7 +43,7 @@ from coterie.runs.label import Labeller
 from coterie.runs.sample import files_of
 from coterie.runs.stability import stability
 from coterie.runs.update import UpdateOptions, update
-from coterie.summary import summarise
+from coterie.summary import Overview, make_overview, summarise
 
 if TYPE_CHECKING:
     from coterie.comparison import ClusterComparison, Comparison

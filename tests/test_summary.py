@@ -12,7 +12,7 @@ import pytest
 from coterie.description import Cluster, Neighbor
 from coterie.drift import share_changes
 from coterie.hierarchy import Hierarchy
-from coterie.overview import Named, make_overview, plain
+from coterie.summary import Named, make_overview, plain
 
 WEEKS = [f"2026-W{week:02}" for week in range(1, 5)]
 
