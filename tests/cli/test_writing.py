@@ -58,8 +58,7 @@ def test_an_input_is_never_the_output(made: Path, mine: Path, link: str | None) 
     else:
         (mine.parent / "sub").mkdir()
         out = mine.parent / "sub" / ".." / "mine.csv"
-    for verb in (["predict", made, mine], ["augment", mine, "--kind", "charswap"]):
-        assert "is the input, and would be replaced" in run(*verb, "--out", out, code=2)
+    assert "is the input, and would" in run("predict", made, mine, "--out", out, code=2)
     assert mine.read_bytes() == before
 
 
@@ -114,27 +113,14 @@ def test_parts_and_exports_never_go_into_a_run(
     assert content(finished) == before
 
 
-def test_augment_never_replaces_by_default(mine: Path) -> None:
-    views = mine.with_name("mine.views.csv")
-    views.write_text("my own\n")
-    assert says(run("augment", mine, "--kind", "charswap", code=2), "already exists, and")
-    assert views.read_text() == "my own\n"
-    views.unlink()
-    run("augment", mine, "--kind", "charswap", "-q")
-    before = views.read_bytes()
-    said = run("augment", mine, "--kind", "charswap", "--seed", 1, code=2)
-    assert says(said, "already exists; name")
-    assert views.read_bytes() == before
-    run("augment", mine, "--kind", "charswap", "--seed", 1, "-q", "--out", views)
-    assert views.read_bytes() != before
-
-
-def test_what_a_killed_command_left_of_an_output_goes(mine: Path, tmp_path: Path) -> None:
+def test_what_a_killed_command_left_of_an_output_goes(
+    made: Path, mine: Path, tmp_path: Path
+) -> None:
     left = tmp_path / f".w.csv.{os.getpid()}-0123abcd.tmp"  # of an earlier process of this number
     left.write_text("half")
     other = tmp_path / ".w.csv.1-0123abcd.tmp"  # of a process that runs
     other.write_text("half")
-    run("augment", mine, "--kind", "charswap", "-q", "--out", tmp_path / "w.csv")
+    run("predict", made, mine, "-q", "--out", tmp_path / "w.csv")
     assert not left.exists() and other.exists()
 
 

@@ -149,7 +149,7 @@ def test_a_run_remembers_both(
     tiny_encoder: Path, other_encoder: Path, topics, tmp_path: Path
 ) -> None:
     both = f"{tiny_encoder}+{other_encoder}"
-    run = coterie.cluster(topics[0], 3, encoder=both, folder=tmp_path / "run", random_state=0)
+    run = coterie.cluster(topics[0], 3, encoder=both, folder=tmp_path / "run", seed=0)
     assert run.predict(topics[0])["cluster"].to_pylist() == run.labels.tolist()
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text("utf-8"))
     assert manifest["parameters"]["encoder"] == both
