@@ -119,7 +119,7 @@ def test_a_parameter_at_its_default_does_not_make_another_run() -> None:
     newer = {**ROW, "parameters": {"steps": 3, "tune": "full", "optimizations": True}}
     assert key_of(newer) == key_of(ROW)
     assert key_of({**newer, "protocol": "all", "k": "given"}) == key_of(ROW)
-    for other in ({"parameters": {"steps": 3, "tune": "lora"}}, {"parameters": {"steps": 4}},
+    for other in ({"parameters": {"steps": 3, "tune": "heads"}}, {"parameters": {"steps": 4}},
                   {"protocol": "split"}, {"k": "found"}, {"seed": 1}):  # fmt: skip
         assert key_of({**newer, **other}) != key_of(ROW)
     found = {**ROW, "k": "found", "parameters": {"steps": 3, "n_clusters": 5}}

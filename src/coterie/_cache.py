@@ -1,24 +1,20 @@
 """Results on disk by the digest of their text: what was made once is not made again.
 
-The vectors of unchanged encoders, word vectors and the augmentations of language models are kept.
-A shard is one safetensors file with the new results of one call, or of some seconds of it. It is
-written once, whole, under a name of its own, and never changed, so that several processes can read
-and write at the same time. What cannot be read is passed over and thrown away. Only digests of
-texts are kept; but vectors tell much about the texts they were made of.
+The vectors of unchanged encoders and the augmentations of language models are kept. A shard is one
+safetensors file with the new results of one call, or of some seconds of it. It is written once,
+whole, under a name of its own, and never changed, so that several processes can read and write at
+the same time. Only digests of texts are kept; but vectors tell much about the texts they were made
+of.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import re
-import time
 import uuid
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -35,15 +31,9 @@ VARIABLE = "COTERIE_CACHE"
 LIMIT = "COTERIE_CACHE_LIMIT"
 DEFAULT_LIMIT = 2_000_000_000  # bytes
 OFF = {"off", "0", "no", "false", "none"}
-# Folders of the cache; clearing touches nothing else.
-VECTORS, AUGMENTATIONS = "vectors", "augmentations"
-SHARES = {VECTORS: 1, AUGMENTATIONS: 10}  # parts of the limit: augmentations are small
 FEW = 64  # items that are worked at once without a look at the disk
-SPACE = re.compile("[0-9a-f]{32}")  # folders and files of our own: nothing else is ever deleted
-SHARD = re.compile(r"[0-9a-f]{32}\.safetensors")
-HALF = re.compile(r"\.[0-9a-f]{32}\.safetensors\.\d+(-[0-9a-f]+)?\.tmp")
+NAME = "[0-9a-f]" * 32  # of folders and files: nothing else is ever deleted
 LARGEST_SHARD = 100_000  # results, so that a shard stays far below any limit
-DAY = 86_400  # seconds
 
 _switch: ContextVar[bool] = ContextVar("coterie_cache", default=True)
 
@@ -70,60 +60,26 @@ def is_on() -> bool:
     return _switch.get() and place() is not None
 
 
-def place(kind: str = VECTORS) -> Path | None:
-    """Folder of one kind of results as the environment says; None if it says off."""
-    said = os.environ.get(VARIABLE, "").strip()
-    if said.lower() in OFF:
+def place() -> Path | None:
+    """Folder of the results as the environment says; None if it says off, or there is no home."""
+    given = os.environ.get(VARIABLE, "").strip()
+    if given.lower() in OFF:
         return None
-    if said:
-        return Path(said).expanduser() / kind
-    base = os.environ.get("XDG_CACHE_HOME", "").strip()
-    try:
-        root = Path(base) if base and Path(base).is_absolute() else Path.home() / ".cache"
-    except RuntimeError as error:  # no home: a service account
-        raise UsageError(f"there is no home folder; set {VARIABLE} to a folder or off.") from error
-    return root / "coterie" / kind
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    with suppress(RuntimeError):  # a service account has no home
+        if given:
+            return Path(given).expanduser()
+        return (base if base.is_absolute() else Path.home() / ".cache") / "coterie"
+    return None
 
 
-def limit(kind: str = VECTORS) -> int:
-    """Maximum number of bytes of one kind of results."""
-    said = os.environ.get(LIMIT, "").strip()
+def limit() -> int:
+    """Maximum number of bytes of the results."""
+    given = os.environ.get(LIMIT, "").strip()
     try:
-        most = max(0, int(float(said))) if said else DEFAULT_LIMIT
+        return max(0, int(float(given))) if given else DEFAULT_LIMIT
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"{LIMIT}={said!r} should be a number of bytes, e.g. 2e9.") from error
-    return most // SHARES[kind]
-
-
-@dataclass(frozen=True)
-class Usage:
-    """What the cache holds of one kind of results."""
-
-    path: Path
-    files: int
-    bytes: int
-    limit: int
-
-
-def usage(kind: str = VECTORS) -> Usage | None:
-    """Files and bytes in the cache; None if it is off."""
-    root = place(kind)
-    if root is None:
-        return None
-    sizes = [size for _, size, _ in _shards(root)]
-    return Usage(root, len(sizes), sum(sizes), limit(kind))
-
-
-def clear(kind: str = VECTORS) -> Usage | None:
-    """Delete all results of one kind; returns what there was."""
-    before = usage(kind)
-    if before is not None:
-        for path, _, _ in _shards(before.path):
-            path.unlink(missing_ok=True)
-        for folder in (*_spaces(before.path), before.path):
-            with suppress(OSError):
-                folder.rmdir()
-    return before
+        raise UsageError(f"{LIMIT}={given!r} should be a number of bytes, e.g. 2e9.") from error
 
 
 def digest(data: bytes | str) -> bytes:
@@ -139,36 +95,29 @@ class Cache:
     ----------
     space : str
         Hexadecimal digest of all that decides a result besides its text.
-    kind : {"vectors", "wordings"}, default="vectors"
     """
 
-    def __init__(self, space: str, kind: str = VECTORS) -> None:
-        root = place(kind)
+    def __init__(self, space: str) -> None:
+        root = place()
         assert root is not None
-        self.kind, self.root, self.folder = kind, root, root / space[:32]
+        self.root, self.folder = root, root / space[:32]
         self.writable = True  # until a disk says otherwise
 
     def find(self, keys: Sequence[bytes]) -> Iterator[tuple[bytes, memoryview]]:
-        """Keys that are here, once each, with their results."""
-        from safetensors import SafetensorError, safe_open
+        """Keys that are here, once each, with their results; the newest shards first."""
+        from safetensors import safe_open
 
         wanted = set(keys)
-        for path, _, _ in sorted(_shards(self.root, self.folder), key=lambda shard: -shard[2]):
+        for path, _, _ in reversed(_shards(self.root, self.folder.name)):
             if not wanted:
                 return
             try:
                 with safe_open(path, "numpy") as file:  # reads an array when it is asked for
                     found = _take(file, wanted)
-            except FileNotFoundError:  # another process made room
-                continue
-            except (SafetensorError, KeyError, IndexError, OSError, ValueError, TypeError) as error:
+                os.utime(path)  # used now: goes last when room is needed
+            except Exception as error:  # damaged, or another process made room
                 log.info("%s cannot be read: %s", path, error)
-                with suppress(OSError):
-                    path.unlink()
                 continue
-            if found:
-                with suppress(OSError):
-                    os.utime(path)  # used now: goes last when room is needed
             wanted -= found.keys()
             yield from found.items()
 
@@ -188,78 +137,49 @@ class Cache:
         if not self.writable:
             return
         try:
-            if not self.root.exists():
-                self.root.mkdir(parents=True, exist_ok=True)
-                with suppress(OSError):
-                    self.root.chmod(0o700)  # only its owner can look inside
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)  # for its owner alone
             for first in range(0, len(keys), LARGEST_SHARD):
                 part = slice(first, first + LARGEST_SHARD)
-                arrays = _arrays(keys[part], results[part])
+                sizes = [memoryview(result).nbytes for result in results[part]]
+                arrays: dict[str, Any] = {
+                    "keys": np.frombuffer(b"".join(keys[part]), np.uint8).reshape(-1, 16),
+                    "ends": np.cumsum(sizes, dtype=np.int64),
+                    "data": np.frombuffer(b"".join(results[part]), np.uint8),
+                }
                 save_arrays(self.folder / f"{uuid.uuid4().hex}.safetensors", arrays)
-            _make_room(self.root, limit(self.kind))
+            _make_room(self.root, limit())
         except OSError as error:
             self.writable = False
-            log.warning("the %s are not kept in %s: %s", self.kind, self.root, error)
-
-
-def _arrays(keys: Sequence[bytes], results: Any) -> dict[str, Any]:
-    arrays: dict[str, Any] = {
-        "keys": np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), -1),
-        "ends": np.cumsum([memoryview(result).nbytes for result in results], dtype=np.int64),
-        "data": np.frombuffer(b"".join(results), np.uint8),
-    }
-    return {**arrays, "check": np.array([_check(*arrays.values())], dtype=np.uint32)}
-
-
-def _check(keys: Any, ends: Any, data: Any) -> int:
-    return zlib.crc32(data, zlib.crc32(ends, zlib.crc32(keys)))
+            log.warning("nothing is kept in the cache %s: %s", self.root, error)
 
 
 def _take(file: Any, wanted: set[bytes]) -> dict[bytes, memoryview]:
-    """What is wanted of a shard; few of many are found without a loop."""
-    keys = np.ascontiguousarray(file.get_tensor("keys"))
-    starts = np.frombuffer(b"".join(wanted), dtype="<u8")[::2]  # half of each digest
-    rows = np.flatnonzero(np.isin(keys.view("<u8")[:, 0], starts))
-    places = {key: row for row in rows.tolist() if (key := keys[row].tobytes()) in wanted}
+    """What is wanted of a shard; the rest of it is not read where there is nothing."""
+    keys = [row.tobytes() for row in file.get_tensor("keys")]
+    places = {key: row for row, key in enumerate(keys) if key in wanted}
     if not places:
         return {}
-    ends, data = file.get_tensor("ends"), file.get_tensor("data")
-    if _check(keys, ends, data) != int(file.get_tensor("check")[0]):
-        raise ValueError("the results are not those that were written")
+    ends, data = file.get_tensor("ends"), memoryview(file.get_tensor("data"))
     begins = np.concatenate([[0], ends])
-    return {key: memoryview(data)[begins[row] : ends[row]] for key, row in places.items()}
+    return {key: data[begins[row] : ends[row]] for key, row in places.items()}
 
 
 def _make_room(root: Path, most: int) -> None:
     """Delete the results that were not used for longest until at most ``most`` bytes are left."""
-    shards = sorted(_shards(root), key=lambda shard: shard[2])
+    shards = _shards(root)
     total = sum(size for _, size, _ in shards)
     for path, size, _ in shards:
         if total <= most:
             break
-        with suppress(OSError):
-            path.unlink()
+        path.unlink(missing_ok=True)
         total -= size
-    for path, _, used in _shards(root, name=HALF):  # what a killed process left half written
-        if time.time() - used > DAY:
-            with suppress(OSError):
-                path.unlink()
 
 
-def _shards(
-    root: Path, space: Path | None = None, name: re.Pattern[str] = SHARD
-) -> list[tuple[Path, int, float]]:
-    """Path, size and time of last use of every shard, of one space or of all."""
-    out = []
-    for folder in _spaces(root) if space is None else [space]:
-        for path in folder.glob("*"):
-            if name.fullmatch(path.name) and path.is_file() and not path.is_symlink():
-                with suppress(OSError):  # another process may delete it meanwhile
-                    stat = path.lstat()
-                    out.append((path, stat.st_size, stat.st_mtime))
-    return out
-
-
-def _spaces(root: Path) -> list[Path]:
-    found = (path for path in root.glob("*") if SPACE.fullmatch(path.name))
-    return [path for path in found if path.is_dir() and not path.is_symlink()]
+def _shards(root: Path, space: str = NAME) -> list[tuple[Path, int, float]]:
+    """Path, size and time of last use of every shard, the one first that was not used longest."""
+    found = []
+    for path in root.glob(f"{space}/{NAME}.safetensors"):
+        with suppress(OSError):  # another process may delete it meanwhile
+            seen = path.stat()
+            found.append((path, seen.st_size, seen.st_mtime))
+    return sorted(found, key=lambda shard: shard[2])

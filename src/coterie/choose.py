@@ -22,7 +22,7 @@ from coterie._progress import Progress
 from coterie._random import derive_seed, numpy_generator, resolve_seed
 from coterie._torch import torch
 from coterie._types import Floats, Ints
-from coterie._validation import PositiveInt, check_vectors, checked
+from coterie._validation import PositiveInt, check_vectors, checked, one_seed
 from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans, nearest
 from coterie.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
@@ -34,6 +34,7 @@ from coterie.encoders import (
     CharNgrams,
     LexicalEncoder,
     MixedEncoder,
+    SentenceEncoder,
     load_encoder,
     look,
     universal_for,
@@ -99,13 +100,14 @@ class Choice:
 
 
 @checked
-def choose_n_clusters(
+def choose_n_clusters(  # noqa: PLR0913 - two are one
     X: Any,
     *,
     encoder: Any = AUTO,
     embeddings: Floats | None = None,
     largest: PositiveInt | None = None,
     random_state: Any = None,
+    seed: object = None,
     progress: Progress | None = None,
 ) -> Choice:
     """Estimate the number of clusters without labels.
@@ -120,7 +122,8 @@ def choose_n_clusters(
         Vectors of the texts by that encoder, of unit length, if they are there already.
     largest : int, optional
         Largest number to try. Default: 250, or a fifth of the different texts.
-    random_state : int, Generator, RandomState or None, default=None
+    random_state, seed : int, Generator, RandomState or None, default=None
+        Two names of the same thing.
     progress : Progress, optional
 
     Returns
@@ -133,7 +136,7 @@ def choose_n_clusters(
     >>> choose_n_clusters(texts * 2, encoder="tfidf", random_state=0).n_clusters
     1
     """
-    drawn = resolve_seed(random_state)
+    drawn = resolve_seed(one_seed(seed, random_state))
     vectors, kind = _prepare(X, encoder, drawn, embeddings)
     n = len(vectors)
     largest = min(largest or LARGEST, n // TEXTS_PER_CLUSTER)
@@ -298,6 +301,8 @@ def text_vectors(texts: list[str], encoder: Any, seed: int) -> tuple[Floats, Kin
     """Vectors of texts, embeddings with n-grams beside them, and of what kind they are."""
     own = derive_seed(seed, "encoder")
     found = load_encoder(encoder, seed=own)
+    if isinstance(found, SentenceEncoder):
+        found.encode_precision = "int8"  # as in a fit that trains nothing
     if isinstance(encoder, str) and encoder == AUTO:
         seen = look(found, texts, own)
         if seen is not None and seen.level == "not":

@@ -21,6 +21,7 @@ from coterie._validation import (
     check_integer,
     did_you_mean,
     need,
+    one_seed,
     whole_number,
     wrong_kind,
 )
@@ -179,8 +180,7 @@ class Options(Reading):
     include_encoder: bool = option(False, "Copy the encoder into the saved model.")
     encoder: str | Path | Encoder | None = option(
         None,
-        "A model folder or name, multilingual, lexical, tfidf, ...; see 'coterie encoders'. "
-        "hub:NAME allows a download; A+B is both side by side (auto).",
+        "A model folder or name, multilingual, lexical, tfidf, ...; hub:NAME allows a download.",
         "Method",
         "NAME",
     )
@@ -190,15 +190,16 @@ class Options(Reading):
     )
     views: str | Path | Sequence[Sequence[str]] | None = option(
         None,
-        "CSV with augmented texts (columns text, text1, text2), or a kind of augmentation: "
+        "CSV with augmented texts (columns text, text1, text2), or a kind as in coterie augment: "
         "eda, contextual:FOLDER, ...",
     )
     settings: Mapping[str, object] = field(
         default_factory=dict, metadata={"help": "Other parameters of the method."}
     )
     seed: int = option(0, "Same seed, same clusters.", "Advanced", "N")
+    random_state: int | None = option(None, "As seed.")
     device: str = option("auto", "auto, cpu or cuda.", "Advanced", "NAME")
-    precision: Literal["auto", "float32", "bfloat16"] = option(
+    precision: Literal["auto", "float32"] = option(
         "auto",
         "Of the encoder: auto is 8 bits where nothing is trained on a CPU; float32 is exact.",
         "Advanced",
@@ -234,6 +235,7 @@ class Options(Reading):
                 hint = did_you_mean(name, known) or f" Known: {', '.join(known)}."
                 raise UsageError(f"cluster has no option {name!r}.{hint}")
         given |= {name: _as_list(name, given[name]) for name in LISTS if name in given}
+        given["seed"] = one_seed(given.get("seed"), given.pop("random_state", None), 0)
         options = cls(n_clusters, method, **given)
         options.check()
         return options
@@ -329,7 +331,7 @@ class Options(Reading):
         need_torch(f"`method={self.method!r}`: clustering")
         check_device(model.device)
         if model.encoder != type(model).encoder:  # some methods have one of their own
-            check_encoder(model.encoder, several=model.name == "auto")
+            check_encoder(model.encoder)
         return model
 
     def check_texts(

@@ -93,3 +93,47 @@ def tiny_masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     BertForMaskedLM(config).save_pretrained(folder / "model")
     tokenizer.save_pretrained(folder / "model")
     return folder / "model"
+
+
+@pytest.fixture(scope="session")
+def tiny_translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random sequence-to-sequence model that writes a few of those words."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import BartConfig, BartForConditionalGeneration, PreTrainedTokenizerFast
+
+    folder = tmp_path_factory.mktemp("translator")
+    tokens = ["<s>", "<pad>", "</s>", "<unk>", "xx", "yy", *TOKENS]
+    vocabulary = {token: i for i, token in enumerate(tokens)}
+    raw = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    raw.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    raw.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=raw,
+        bos_token="<s>",
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
+    )
+    config = BartConfig(
+        vocab_size=len(tokens),
+        d_model=32,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=64,
+        decoder_ffn_dim=64,
+        max_position_embeddings=140,
+        pad_token_id=1,
+        bos_token_id=0,
+        eos_token_id=2,
+        decoder_start_token_id=2,
+        forced_eos_token_id=None,
+    )
+    torch.manual_seed(0)
+    BartForConditionalGeneration(config).save_pretrained(folder / "model")
+    tokenizer.save_pretrained(folder / "model")
+    return folder / "model"

@@ -144,9 +144,8 @@ def list_more(folder: Path, name: str) -> None:
 
 def point_elsewhere(folder: Path, name: str | None = None) -> None:
     shutil.copytree(folder / "encoder", folder.parent / "theirs")
-    settings = json.loads((folder / "config.json").read_text())["encoder"]
     pointer = {"name": name or str(folder.parent / "theirs"), "weights_sha256": name and "0" * 64}
-    change(folder / "config.json", encoder={**settings, "pointer": pointer})
+    change(folder / "encoder/encoder.json", pointer=pointer)
 
 
 def shuffle(folder: Path) -> None:
@@ -184,6 +183,10 @@ HARMS: dict[str, tuple[str, str, Callable[[Path], object]]] = {
     "a download": (
         "again", "'hub:evil/model', which is not loaded",
         lambda f: point_elsewhere(f, "hub:evil/model"),
+    ),
+    "another kind of encoder": (
+        "again", "there is no encoder",
+        lambda f: change(f / "encoder/encoder.json", **{"class": "Quux"}),
     ),
     "weights in another order": ("as before", "", shuffle),
 }  # fmt: skip
@@ -253,7 +256,6 @@ def test_claims_of_a_header_are_compared_with_the_file(copied: Path, content, le
         (["rule"], {"kind": "nonsense"}),
         (["parameters"], None),
         (["method"], 3),
-        (["encoder", "kind"], "quux"),
     ],
 )
 def test_numbers_and_kinds_that_do_not_fit_are_refused(edited_model: Path, path, value) -> None:

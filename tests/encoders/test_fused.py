@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from coterie.encoders.bert import pack_forward
 from torch import Tensor
 
 from coterie.encoders import bert as packed_module
 from coterie.encoders import fused as fused_module
 from coterie.encoders import load_encoder
-from coterie.encoders.bert import pack_forward
 from coterie.encoders.fused import (
     Draws,
     Places,

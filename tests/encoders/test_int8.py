@@ -1,16 +1,28 @@
 """Encoding in 8 bits: the numbers it promises, no influence of company, and the way back."""
 
 import json
+import shutil
+import subprocess
 import sys
-import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from coterie import SCCL, Auto, TwoStep, cluster, load, sample
-from coterie.encoders import DEFAULT, int8, load_encoder, no_cache, sentence
-from coterie.encoders.int8 import Int8Bert, largest_weight, round_weights
+from coterie.encoders import DEFAULT, int8, load_encoder, no_cache
+from coterie.encoders.int8 import SIZES, Int8Bert, largest_weight, read_plain, round_weights
+from coterie.errors import MissingError
 from encoded import encoded
+from said import raises
+
+ODD = [
+    "Where is my parcel?", "", "[SEP] hi [MASK] there [CLS]", "naïve café ÀÉÎ", "a" * 150 + " b",
+    "日本語のテキスト", "\u200b zero\u00adwidth", "emoji 🎉🎊", "İstanbul", "ﬁ ligature",
+    "x" * 5000, "\x00 null", "##ing", "don't", "tab\tnew\nline", "mixed中文text", "ёлка Ё",
+    "A\u0301", "a much longer text, " * 40,
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -74,11 +86,10 @@ def slow_layer(weights, part, x, heads, eps):
 
 
 def test_a_layer_is_what_loops_make_of_it(tiny_encoder) -> None:
-    light = load_encoder(tiny_encoder, max_length=32).light
-    weights = {n.replace("/", "."): w.detach().numpy() for n, w in light.weights.items()}
-    heads, eps = light.settings.heads, light.settings.eps
+    plain = read_plain(tiny_encoder, 32)
+    weights, (layers, heads, eps) = plain.weights, [plain.config[name] for name in SIZES[:3]]
     ids = np.array([[2, 7, 9, 3], [2, 5, 5, 3]])
-    before, after, *_ = Int8Bert(weights, light.n_layers, heads, eps, 1).layers(ids)
+    before, after, *_ = Int8Bert(weights, layers, heads, eps, 1).layers(ids)
     for row in range(2):
         slow = slow_layer(weights, "encoder.layer.0", before[row], heads, eps)
         np.testing.assert_allclose(after[row], slow, atol=1e-4)
@@ -109,8 +120,7 @@ def test_vectors_are_close_and_do_not_depend_on_company(exact, rounded) -> None:
 @pytest.mark.parametrize("largest", [63, 127])
 def test_other_processors_make_other_vectors(monkeypatch, exact, rounded, largest) -> None:
     here = rounded.space()
-    for module in (int8, sentence):
-        monkeypatch.setattr(module, "largest_weight", lambda: largest)
+    monkeypatch.setattr(int8, "largest_weight", lambda: largest)
     other = load_encoder(DEFAULT)
     other.encode_precision = "int8"
     texts = sample().texts[:50]
@@ -154,18 +164,6 @@ def test_labels_stay_when_texts_come_alone_and_after_loading(tmp_path, method) -
         assert [int(again.predict([text])[0]) for text in texts[:8]] == model.labels_[:8].tolist()
 
 
-def test_models_without_a_precision_go_on_with_float32(tmp_path, tiny_encoder, topics) -> None:
-    model = TwoStep(3, encoder=tiny_encoder, precision="float32", max_length=32)
-    model.fit(topics[0])
-    model.save(tmp_path / "m")
-    config = json.loads((tmp_path / "m" / "config.json").read_text())
-    del config["encoder"]["encode_precision"], config["parameters"]["precision"]
-    (tmp_path / "m" / "config.json").write_text(json.dumps(config))
-    again = load(tmp_path / "m")
-    assert again.encoder_.precision_here() == "float32"
-    np.testing.assert_array_equal(again.transform(topics[0]), model.transform(topics[0]))
-
-
 def test_what_trains_stays_in_float32(tiny_encoder, topics) -> None:
     model = SCCL(
         3, encoder=tiny_encoder, max_length=32, steps=2, batch_size=16, random_state=0
@@ -173,21 +171,22 @@ def test_what_trains_stays_in_float32(tiny_encoder, topics) -> None:
     assert model.encoder_.encode_precision == "float32"
 
 
-@pytest.mark.parametrize("trouble", ["missing", "fails"])
-def test_without_onnxruntime_float32_is_used_and_said(
-    tmp_path, monkeypatch, tiny_encoder, topics, caplog, trouble
+def test_where_onnxruntime_fails_float32_is_used_and_said(
+    tmp_path, monkeypatch, tiny_encoder, topics, caplog
 ) -> None:
-    texts = topics[0]
-    if trouble == "missing":
-        monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    else:  # as on a processor that it does not know
-        monkeypatch.setattr("onnxruntime.InferenceSession", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("onnxruntime.InferenceSession", lambda *a, **k: 1 / 0)
     asked = {"method": "kmeans", "encoder": str(tiny_encoder), "settings": {"max_length": 32}}
-    run = cluster(texts, 3, **asked, folder=tmp_path / "a")
+    run = cluster(topics[0], 3, **asked, folder=tmp_path / "a")
     assert caplog.text.count("encoded in float32") == 1
     assert run.manifest["encoder"]["precision"] == "float32"
-    same = cluster(texts, 3, **asked, precision="float32")
+    same = cluster(topics[0], 3, **asked, precision="float32")
     np.testing.assert_array_equal(run.labels, same.labels)
+
+
+def test_float32_without_the_libraries_says_what_to_install(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with raises(MissingError, "pip install 'coterie[train]'"):
+        TwoStep(2, precision="float32").fit(["one text", "another text", "a third"])
 
 
 def test_the_manifest_says_which_precision(tmp_path, tiny_encoder, topics) -> None:
@@ -196,13 +195,66 @@ def test_the_manifest_says_which_precision(tmp_path, tiny_encoder, topics) -> No
     assert run.manifest["encoder"]["precision"] == "int8"
 
 
-def test_a_thread_that_ends_leaves_the_others_in_8_bits(rounded) -> None:
-    items, _ = rounded.prepare(["where is my parcel", "I want my money back"])
-    with no_cache():
-        expected = rounded.encode(items)
-        with rounded.encoding():
-            thread = threading.Thread(target=rounded.encode, args=(items,))
-            thread.start()
-            thread.join()
-            again = rounded._vectors(items, np.array([0]), None)[0]
-    np.testing.assert_array_equal(again, expected[0])
+# Reading the folder ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("which", ["default", "tiny"])
+def test_tokens_are_those_of_the_libraries(which: str, tiny_encoder: Path) -> None:
+    spec = DEFAULT if which == "default" else tiny_encoder
+    plain, whole = load_encoder(spec, max_length=32), load_encoder(spec, max_length=32)
+    assert plain.plain is not None
+    whole.make_trainable()
+    assert whole.plain is None
+    assert plain.prepare(ODD)[0].content() == whole.prepare(ODD)[0].content()
+
+
+def test_vectors_need_no_library() -> None:
+    code = (
+        "import sys; from coterie.encoders import load_encoder, DEFAULT\n"
+        "e = load_encoder(DEFAULT); e.encode_precision = 'int8'\n"
+        "e.encode(e.prepare(['one', 'two'])[0]); e.space()\n"
+        "print([m for m in ('transformers', 'sentence_transformers') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("config.json", {"hidden_act": "relu"}),
+        ("config.json", {"model_type": "roberta"}),
+        ("config.json", {"position_embedding_type": "relative_key"}),
+        ("config.json", {"num_hidden_layers": 3}),
+        ("tokenizer_config.json", {"do_lower_case": False}),
+        ("tokenizer_config.json", {"truncation_side": "left"}),
+        ("tokenizer.json", {"pre_tokenizer": {"type": "Whitespace"}}),
+        ("tokenizer.json", {"post_processor": None}),
+        ("sentence_bert_config.json", {"do_lower_case": True}),
+        ("1_Pooling/config.json", {"pooling_mode": "max"}),
+    ],
+)
+def test_what_is_unusual_is_left_to_the_libraries(
+    tiny_encoder: Path, tmp_path: Path, file: str, change: dict[str, object]
+) -> None:
+    folder = tmp_path / "changed"
+    shutil.copytree(tiny_encoder, folder)
+    assert read_plain(folder, 64) is not None
+    assert read_plain(folder, 65) is None  # more tokens than places
+    found = json.loads((folder / file).read_text("utf-8")) if (folder / file).exists() else {}
+    (folder / file).write_text(json.dumps(found | change), "utf-8")
+    assert read_plain(folder, 32) is None
+
+
+def test_norms_called_gamma_and_beta_are_read(tiny_encoder: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "old-names"
+    shutil.copytree(tiny_encoder, folder)
+    old = {}
+    for name, weight in load_file(folder / "model.safetensors").items():
+        name = name.replace("LayerNorm.weight", "LayerNorm.gamma")
+        old[name.replace("LayerNorm.bias", "LayerNorm.beta")] = weight
+    assert "embeddings.LayerNorm.gamma" in old
+    save_file(old, folder / "model.safetensors", {"format": "pt"})
+    found, expected = read_plain(folder, 32), read_plain(tiny_encoder, 32)
+    for name, weight in expected.weights.items():
+        np.testing.assert_array_equal(found.weights[name], weight)

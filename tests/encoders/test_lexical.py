@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from scipy.sparse import csr_matrix
-from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
+from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from coterie import TwoStep
@@ -17,20 +16,13 @@ from coterie.encoders import (
     BagOfWords,
     CharNgrams,
     MixedEncoder,
-    SIFEncoder,
-    TopicShares,
     VectorEncoder,
     load_encoder,
     load_saved,
 )
 from coterie.encoders.lexical import (
-    common_direction,
     hashed_counts,
-    mean_vectors,
-    without_direction,
-    word_weights,
 )
-from coterie.encoders.load import saved_settings
 from coterie.errors import DataError, UsageError
 from encoded import encoded
 from said import raises
@@ -45,10 +37,6 @@ NGRAM_TEXTS = [
     "🙂🙂 ok",
     "a",
 ]
-RNG = np.random.default_rng(0)
-COUNTS = RNG.poisson(0.7, size=(9, 6)).astype(np.float32)
-COUNTS[4] = 0
-VECTORS = RNG.normal(size=(6, 5))
 
 
 def counted(texts: list[str]) -> np.ndarray:
@@ -102,8 +90,6 @@ SAVED = [
     BagOfWords(),
     BagOfWords(svd=2),
     CharNgrams((2, 3), svd=5),
-    SIFEncoder("ppmi"),
-    TopicShares(4),
 ]
 
 
@@ -116,7 +102,7 @@ def test_saving_and_loading(encoder, trained: bool, tmp_path: Path) -> None:
         encoder.make_trainable()
         encoder.map.weight.data += 0.3
     encoder.save(tmp_path / "e")
-    again = load_saved(tmp_path / "e", saved_settings(encoder, "auto"))
+    again = load_saved(tmp_path / "e")
     new = [*TEXTS, "red unheard", ""]
     np.testing.assert_array_equal(encoded(again, new), encoded(encoder, new))
     assert again.dim == encoder.dim
@@ -159,21 +145,6 @@ def test_emoji_are_words_of_counting_encoders() -> None:
     model = TwoStep(2, encoder="tfidf", random_state=0).fit(texts)
     good, again, bad, thanks, angry = model.labels_
     assert good == again == thanks and bad == angry != good
-
-
-def test_shares_equal_scikit_learn(topics) -> None:
-    texts, _ = topics
-    encoder = TopicShares(3, seed=5, max_iter=8)
-    encoder.learn(texts)
-    counts = CountVectorizer().fit_transform(texts)
-    model = LatentDirichletAllocation(
-        3, doc_topic_prior=0.1, max_iter=8, learning_method="batch", random_state=5
-    )
-    wanted = model.fit(counts).transform(counts)
-    np.testing.assert_allclose(encoded(encoder, texts), wanted, atol=1e-4)
-    words = CountVectorizer().fit(texts).get_feature_names_out()
-    best = [words[i] for i in np.argsort(-model.components_[0])[:4]]
-    assert encoder.top_words(4)[0] == best
 
 
 def slow_ngrams(text: str, lengths: tuple[int, ...]) -> Counter[str]:
@@ -251,72 +222,6 @@ def test_hardly_any_text(texts: list[str]) -> None:
     encoder.learn(texts)
     vectors = encoded(encoder, texts)
     assert vectors.shape == (len(texts), encoder.dim) and np.isfinite(vectors).all()
-
-
-def test_by_hand() -> None:
-    # p = 1/4 and 3/4; with a = 1/4 the weights are 1/2 and 1/4.
-    weights = word_weights(np.array([1.0, 3.0]), 0.25)
-    np.testing.assert_allclose(weights, [0.5, 0.25])
-    bags = csr_matrix(np.array([[1.0, 1.0]]))
-    means = mean_vectors(bags, weights[:, None] * np.array([[4.0, 0.0], [0.0, 8.0]]))
-    np.testing.assert_allclose(means, [[1.0, 1.0]])  # (2 + 0) / 2, (0 + 2) / 2
-    assert abs(without_direction(means, common_direction(means))).max() < 1e-6  # nothing else
-
-
-def test_texts_without_a_word_are_zero_and_so_is_the_direction_of_nothing() -> None:
-    assert not common_direction(np.zeros((3, 2))).any()
-    means = mean_vectors(csr_matrix(COUNTS), VECTORS)
-    assert not means[4].any()
-
-
-SIF_TEXTS = ["red apple", "green apple apple", "fast car", "the red car", "the the"]
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    rng = np.random.default_rng(0)
-    words = sorted({word for text in SIF_TEXTS for word in text.split()})
-    lines = [" ".join([word, *map(str, rng.normal(size=4).round(3))]) for word in words]
-    path = tmp_path / "vectors.txt"
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-def loop(file: Path, a: float) -> np.ndarray:
-    """Word by word from the file and the texts."""
-    known = {line.split()[0]: np.array(line.split()[1:], float) for line in file.open()}
-    size = np.sqrt(np.mean([np.square(v).sum() for v in known.values()]))  # as all vectors here
-    every = [word for text in SIF_TEXTS for word in text.split()]
-    rows = []
-    for text in SIF_TEXTS:
-        words = text.split()
-        weights = [a / (a + every.count(word) / len(every)) for word in words]
-        parts = [w * known[word] / size for w, word in zip(weights, words, strict=True)]
-        rows.append(np.sum(parts, axis=0) / len(words))
-    x = np.array(rows)
-    u = np.linalg.svd(x)[2][0]
-    return x - np.outer(x @ u, u)
-
-
-@pytest.mark.parametrize("a", [1e-3, 0.1])
-def test_vectors_equal_the_loop(file: Path, a: float) -> None:
-    encoder = SIFEncoder(file, a=a)
-    encoder.learn(SIF_TEXTS)
-    np.testing.assert_allclose(encoded(encoder, SIF_TEXTS), loop(file, a), atol=1e-5)
-
-
-def test_new_texts_are_treated_alike_and_unknown_words_passed_over(file: Path) -> None:
-    encoder = load_encoder(f"sif:{file}")
-    encoder.learn(SIF_TEXTS)
-    items, rows = encoder.prepare(["red apple", "red zebra apple", "zebra"])
-    assert rows[0] == rows[1] and not encoder.encode(items)[rows[2]].any()
-
-
-def test_wrong_files_and_empty_texts_are_refused() -> None:
-    with raises(UsageError, "is neither auto", "`word_vectors='no-such.txt'`"):
-        TwoStep(2, encoder="sif:no-such.txt").fit(SIF_TEXTS)
-    with raises(DataError, "no text has a word in it; use another encoder"):
-        load_encoder("sif").learn(["+", "="])
 
 
 def test_each_part_has_its_length_and_texts_share_items(tiny_encoder: Path, topics) -> None:

@@ -24,7 +24,7 @@ from coterie.encoders import (
     reading,
 )
 from coterie.encoders.load import full_name
-from coterie.encoders.reading import _multilingual, unread_texts
+from coterie.encoders.reading import unread_texts
 from coterie.errors import MissingError
 
 UNREAD = {
@@ -119,14 +119,6 @@ def test_a_sample_is_enough_and_the_same_each_time(default) -> None:
     assert look(default, many) == look(default, many)
 
 
-def test_a_vocabulary_of_many_scripts_is_multilingual(default) -> None:
-    class Other(BagOfWords):
-        def token_texts(self) -> list[str]:
-            return ["the", "##ing", "при", "вет", "##ого", "مرح", "a", "я"]
-
-    assert _multilingual(Other()) and not _multilingual(default)
-
-
 def topics(code: str, n: int = 40) -> tuple[list[str], list[int]]:
     """Texts of three topics: parcels, cards and weather."""
     words = {
@@ -215,13 +207,6 @@ def test_a_run_says_which_encoder_was_taken_and_why(tmp_path: Path) -> None:
     )
     found = coterie.open_run(tmp_path / "run").predict(texts[:3])
     assert found["cluster"].to_pylist() == run.labels[:3].tolist()
-
-
-def test_a_sampled_run_labels_all_rows_without_the_encoder(tmp_path: Path) -> None:
-    texts, labels = topics("ru", 60)
-    asked = {"fit_sample": 40, "folder": tmp_path / "run"}
-    run = coterie.cluster(texts, 3, **asked)
-    assert normalized_mutual_info_score(labels, run.labels) > 0.9
 
 
 def test_the_number_of_clusters_is_found_without_the_encoder() -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from tests.encoders.test_reading import ENGLISH, IN_PART, UNREAD, topics
 
 import coterie
@@ -22,7 +20,6 @@ from coterie.encoders import (
     ViewsEncoder,
     load_encoder,
     look,
-    no_cache,
     reading,
     universal,
     universal_for,
@@ -54,65 +51,13 @@ def test_equals_the_package_that_brings_it(encoder) -> None:
     assert len(KNOWN) == 12 and cosines.min() > 0.99999
 
 
-def test_equals_a_loop_over_tokens(encoder) -> None:
-    """The equations written out for one text, token by token, in double precision."""
-    weight = {name: one.double().numpy() for name, one in encoder.named_buffers()}
-    text = KNOWN["de"][0]
-    ids = [1, *encoder.tokenizer.encode(text), 2]
-    with np.load(universal.universal_files()["weights.npz"]) as file:
-        raw = [
-            file[f"q{t % 17 + 1}"][t // 17] * float(file["scale"][t % 17]) + file["lo"][t % 17]
-            for t in ids
-        ]
-
-    def norm(x, gain, bias):
-        return (x - x.mean()) / np.sqrt(x.var() + 1e-12) * gain + bias
-
-    states = [
-        norm(x @ weight["proj"] + weight["proj_b"], weight["in_g"], weight["in_b"]) for x in raw
-    ]
-    features = [[x] for x in raw]
-    for i, (size, left) in enumerate({2: 0, 3: 1, 5: 2}.items()):
-        layer = [state[256 * i : 256 * i + 256] for state in states]
-        for step in (1, 2):
-            kernel = weight[f"w{step}_{size}"].reshape(size, 256, 256)
-            after = []
-            for t, own in enumerate(layer):
-                total = weight[f"b{step}_{size}"].copy()
-                for j in range(size):
-                    if 0 <= t + j - left < len(layer):
-                        total += layer[t + j - left] @ kernel[j]
-                after.append(np.maximum(total, 0) + own)
-            layer = after
-        for own, more in zip(features, layer, strict=True):
-            own.append(more)
-    rows = [norm(np.concatenate(own), weight["ln_g"], weight["ln_b"]) for own in features]
-    x = sum(row @ weight["cnn_W"] + weight["cnn_b"] for row in rows) / np.sqrt(len(rows))
-    first = np.maximum(x @ weight["d0"], 0)
-    second = np.maximum(x @ weight["p1"] + first @ weight["d1"], 0)
-    out = np.tanh(second @ weight["p3"] + np.maximum(second @ weight["d2"], 0) @ weight["d3"])
-    np.testing.assert_allclose(encoded(encoder, [text])[0], out / np.linalg.norm(out), atol=1e-5)
-
-
-def test_other_texts_in_the_batch_change_no_bit(encoder, monkeypatch) -> None:
-    many = [f"{text} {i}" for i in range(9) for text in TEXTS] + [LONG]
-    with no_cache():
-        whole = encoded(encoder, many)
-        monkeypatch.setattr(universal, "AT_ONCE", 50)
-        some = [0, 30, len(many) - 1]
-        np.testing.assert_array_equal(encoded(encoder, [many[i] for i in some]), whole[some])
-        for i in some:
-            np.testing.assert_array_equal(encoded(encoder, [many[i]])[0], whole[i])
-
-
-def test_length_cut_and_odd_texts(encoder) -> None:
-    short = load_encoder(NAME, max_length=6, normalize=False)
-    words = encoder.tokenizer.encode(LONG)
-    cut = encoder.tokenizer.decode(words[:4])
+def test_length_company_and_odd_texts(encoder) -> None:
+    short = load_encoder(NAME, max_length=6)
+    cut = encoder.tokenizer.decode(encoder.tokenizer.encode(LONG)[:4])
     np.testing.assert_array_equal(*encoded(short, [LONG, cut]))
-    lengths = np.linalg.norm(encoded(encoder, TEXTS), axis=1)
-    np.testing.assert_allclose(lengths, 1, atol=1e-6)
-    assert np.linalg.norm(encoded(short, [LONG])) > 1.5
+    vectors = encoded(encoder, [*TEXTS, LONG])
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(encoded(encoder, TEXTS[3:4])[0], vectors[3], atol=1e-6)
     assert np.isfinite(encoded(encoder, ["", "\ud800 x", "\u0000", "👍", "ক" * 9_000])).all()
 
 
@@ -122,14 +67,10 @@ def test_translations_are_near_each_other(encoder) -> None:
     assert cosines[:3, :3].min() > cosines[:3, 3].max() + 0.2
 
 
-@pytest.mark.parametrize("include", [False, True])
-def test_a_saved_model_predicts_the_same(tmp_path: Path, include: bool, monkeypatch) -> None:
+def test_a_saved_model_predicts_the_same(tmp_path: Path) -> None:
     texts, _ = topics("ru", 24)
     model = TwoStep(3, encoder=NAME, random_state=0).fit(texts)
-    model.save(tmp_path / "m", include_encoder=include)
-    assert (tmp_path / "m" / "encoder").exists() == include
-    if include:
-        monkeypatch.setattr(universal, "_packaged", lambda: None)  # it is not needed any more
+    model.save(tmp_path / "m")
     np.testing.assert_array_equal(load(tmp_path / "m").predict(texts), model.labels_)
 
 
@@ -137,29 +78,20 @@ def test_vectors_are_kept_in_the_cache(tmp_path: Path, monkeypatch, encoder) -> 
     monkeypatch.setenv("COTERIE_CACHE", str(tmp_path))
     texts = topics("ru", 90)[0]
     before = encoded(encoder, texts)
-    assert any(file.is_file() for file in tmp_path.rglob("*"))
-    monkeypatch.setattr(UniversalEncoder, "forward", None)
+    monkeypatch.setattr(UniversalEncoder, "_vectors", None)
     np.testing.assert_array_equal(encoded(encoder, texts), before)
 
 
-def test_damaged_files_are_refused(tmp_path: Path, monkeypatch) -> None:
-    for name, file in universal.universal_files().items():
-        shutil.copyfile(file, tmp_path / name)
-    UniversalEncoder(tmp_path)
-    monkeypatch.setattr(universal, "_packaged", lambda: tmp_path)
-    for name in universal.DIGESTS:
-        data = (tmp_path / name).read_bytes()
-        (tmp_path / name).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-        with raises(DataError, NAME, name, "--force-reinstall", universal.PIN):
+def test_a_package_that_is_missing_or_of_another_version_is_named(monkeypatch) -> None:
+    universal._read.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(universal, "WEIGHTS", "0" * 64)
+        with raises(DataError, NAME, "--force-reinstall", universal.PIN):
             load_encoder(NAME)
-        (tmp_path / name).write_bytes(data)
-
-
-def test_the_missing_package_is_named(monkeypatch) -> None:
-    monkeypatch.setattr(universal, "_packaged", lambda: None)
-    for act in (load_encoder, coterie.encoders.check_encoder):
-        with raises(MissingError, f"`encoder={NAME!r}`", "pip install 'coterie[multilingual]'"):
-            act(NAME)
+        patch.setattr(reading, "PACKAGES", ("no_such_package_here",))
+        for act in (load_encoder, coterie.encoders.check_encoder):
+            with raises(MissingError, f"`encoder={NAME!r}`", "pip install 'coterie[multilingual]'"):
+                act(NAME)
 
 
 def test_training_is_refused_with_the_remedy() -> None:
@@ -194,18 +126,16 @@ def test_auto_takes_it_beside_n_grams_and_words(caplog, tmp_path: Path) -> None:
     assert NAME in model.encoder_notes_[0] and "pip install" not in caplog.text
     assert "multilingual embeddings" in " ".join(model.remarks())
     new = ["курьер и посылка", "платёж и банк"]
-    for include in (False, True):
-        model.save(tmp_path / "model", include_encoder=include)
-        assert (tmp_path / "model" / "encoder" / "universal").exists() == include
-        again = load(tmp_path / "model")
-        assert (again.predict(texts) == model.labels_).all()
-        np.testing.assert_allclose(again.transform(new), model.transform(new))
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert (again.predict(texts) == model.labels_).all()
+    np.testing.assert_allclose(again.transform(new), model.transform(new), atol=1e-6)
 
 
 def test_lengths_of_the_parts(encoder) -> None:
     """1.5, 1 and 0.5; a text that cannot be read has the same length in n-grams and words alone."""
     texts = [*topics("ru", 20)[0], *OTHER["hi"], *OTHER["ka"]]
-    views = MultilingualViews(0, encoder)
+    views = MultilingualViews(0)
     views.learn(texts)
     items, rows = views.prepare(texts)
     vectors = items.matrix[rows]
@@ -236,7 +166,9 @@ def test_in_a_mixed_file_each_text_is_read_by_what_can(tmp_path: Path) -> None:
     assert many[:80].all() and not many[80:].any()
     model.save(tmp_path / "model", include_encoder=True)
     again = load(tmp_path / "model")
-    np.testing.assert_allclose(again.transform(texts[38:42]), model.transform(texts[38:42]))
+    np.testing.assert_allclose(
+        again.transform(texts[38:42]), model.transform(texts[38:42]), atol=1e-6
+    )
 
 
 def test_texts_read_in_part_have_both_encoders(monkeypatch) -> None:
@@ -257,21 +189,15 @@ def test_texts_read_in_part_have_both_encoders(monkeypatch) -> None:
 
 def test_without_the_package_the_summary_says_how_to_install_it(monkeypatch) -> None:
     monkeypatch.setattr(reading, "PACKAGES", ("no_such_package_here",))
-    run = coterie.cluster(topics("ru")[0], 3, seed=0)
+    run = coterie.cluster(topics("ru")[0], 3, random_state=0)
     assert isinstance(run.model.encoder_, LexicalEncoder)
     assert "pip install 'coterie[multilingual]'" in " ".join(run.summary)
     hindi = [f"{OTHER['hi'][0]} {i}" for i in range(12)]
     assert "coterie[multilingual]" not in " ".join(coterie.cluster(hindi, 2).summary)
 
 
-def test_named_for_a_language_it_does_not_know_it_warns(caplog) -> None:
-    texts = [f"{text} {i}" for i in range(6) for text in (*OTHER["uk"], *OTHER["hi"])]
-    TwoStep(2, encoder=NAME, random_state=0).fit(texts)
-    assert f"{NAME} cannot read these texts" in caplog.text
-
-
 def test_the_manifest_names_it(tmp_path: Path) -> None:
-    coterie.cluster(topics("ru")[0], 3, folder=tmp_path / "run", seed=0)
+    coterie.cluster(topics("ru")[0], 3, folder=tmp_path / "run", random_state=0)
     told = json.loads((tmp_path / "run" / "manifest.json").read_text("utf-8"))["encoder"]
     assert told["used"] == "multilingual-views" and told["reading"]["language"] == "ru"
     assert NAME in told["warnings"][0]
@@ -281,15 +207,3 @@ def test_the_manifest_names_it(tmp_path: Path) -> None:
 def test_the_number_of_clusters_is_found_with_it() -> None:
     model = Auto(random_state=0).fit(topics("ru", 60)[0])
     assert 2 <= model.n_clusters_ <= 12 and isinstance(model.encoder_, MultilingualViews)
-
-
-def test_the_package_is_pinned() -> None:
-    home = Path(__file__).parents[2]
-    for name in ("pyproject.toml", "constraints.txt"):
-        assert universal.PIN in (home / name).read_text("utf-8")
-
-
-def test_a_copy_works_and_leaves_the_first(encoder) -> None:
-    again = load_encoder(encoder)
-    assert again is not encoder and torch.equal(again.table, encoder.table)
-    np.testing.assert_array_equal(encoded(again, TEXTS[:2]), encoded(encoder, TEXTS[:2]))

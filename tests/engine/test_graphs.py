@@ -22,7 +22,6 @@ TRAINED = {
     "cluster-bert": (ClusterBERT, {}),
     "heads": (SCCL, {"steps": 40, "tune": "heads", "labels_from": "head"}),
     "last-1": (SCCL, {"steps": 40, "tune": "last-1"}),
-    "lora": (SCCL, {"steps": 40, "tune": "lora"}),
 }
 
 

@@ -15,7 +15,6 @@ from coterie import ADSL
 from coterie.base import TrainingContext
 from coterie.blocks.assign import NeighborAssigner
 from coterie.encoders import load_saved
-from coterie.encoders.load import saved_settings
 from coterie.engine import TrainingData
 from coterie.errors import DataError, UsageError
 from coterie.methods import adsl as module
@@ -32,7 +31,6 @@ from coterie.methods.adsl import (
     cluster_sums,
     in_a_row,
     label_term,
-    load_word_encoder,
     refresh_share,
     refreshed,
     soft_cross_entropy,
@@ -241,7 +239,7 @@ def test_saved_and_loaded_it_gives_the_same_vectors(face, dense_input, tmp_path:
         encoder.make_trainable()
         encoder.train()(encoder.prepare(WORDED)[0].batch(np.arange(5)))  # moves the statistics
     encoder.save(tmp_path)
-    again = load_saved(tmp_path, saved_settings(encoder, "auto"), {"words": load_word_encoder})
+    again = load_saved(tmp_path)
     assert (again.kind, again.face, again.dim) == ("words", face, encoder.dim)
     new = ["a ripe car", "zebra", *WORDED]
     expected, found = (e.encode(*e.prepare(new)) for e in (encoder, again))
@@ -261,7 +259,7 @@ def test_rows_of_numbers_are_texts_of_one_word(face: str, tmp_path: Path) -> Non
         np.testing.assert_array_equal(words[:, 0].numpy(), x)
         assert mask.shape == (6, 1) and mask.all()
     encoder.save(tmp_path)
-    again = load_saved(tmp_path, saved_settings(encoder, "auto"), {"words": load_word_encoder})
+    again = load_saved(tmp_path)
     assert again.kind == "precomputed"
     np.testing.assert_array_equal(again.encode(items), encoder.encode(items))
 

@@ -35,7 +35,7 @@ DAMAGED: list[tuple[str, dict[str, Any]]] = [
     ("deccrl", {"steps": 25, "word_dim": 20}),
     ("rstc", {"steps": 60}),
     ("sccl", {"steps": 25}),
-    ("sccl", {"steps": 8, "tune": "lora"}),
+    ("sccl", {"steps": 8, "tune": "last-1"}),
 ]
 
 

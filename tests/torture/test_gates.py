@@ -404,6 +404,7 @@ LOOPS = {
     **{verb: [verb, "loop"] for verb in ("report", "check", "export", "edit")},
     "update": ["update", "run", "loop"],
     "compare": ["compare", "run", "loop"],
+    "augment": ["augment", "loop"],
     "evaluate": ["evaluate", "loop", "--labels", "a"],
 }
 

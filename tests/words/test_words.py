@@ -80,36 +80,6 @@ def test_word_vectors_follow_the_seed(source: str) -> None:
     assert np.abs(angles[0] - angles[2]).max() > 1e-3
 
 
-def test_skipgram_is_learned_once_for_the_same_texts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another seed, other texts, another order of words or width are learned by themselves."""
-    pytest.importorskip("gensim")
-    from coterie.words import vectors as module
-
-    plain, learned = module._learned, []
-    monkeypatch.setattr(module, "_learned", lambda *given: learned.append(1) or plain(*given))
-    texts = topical(40)
-    vocabulary = Vocabulary.build(texts)
-    apart = make_word_vectors("skipgram", texts, vocabulary, 6, seed=0)
-    monkeypatch.setenv("COTERIE_CACHE", str(tmp_path))
-    first, second = (make_word_vectors("skipgram", texts, vocabulary, 6, seed=0) for _ in range(2))
-    np.testing.assert_array_equal(first, apart)
-    np.testing.assert_array_equal(first, second)
-    assert len(learned) == 2
-    assert not np.array_equal(make_word_vectors("skipgram", texts, vocabulary, 6, seed=1), first)
-    learned.pop()
-    for others, dim in ((texts[1:], 6), ([texts[1], texts[0], *texts[2:]], 6), (texts, 5)):
-        make_word_vectors("skipgram", others, vocabulary, dim, seed=0)
-    assert len(learned) == 5
-    for file in tmp_path.rglob("*.safetensors"):
-        file.write_bytes(file.read_bytes()[:-9])  # what is cut off is learned again
-    np.testing.assert_array_equal(
-        make_word_vectors("skipgram", texts, vocabulary, 6, seed=0), first
-    )
-    assert len(learned) == 6
-
-
 def test_vectors_from_files_with_and_without_a_header(tmp_path: Path) -> None:
     (tmp_path / "glove.txt").write_text("dog 3 4\ncat 0 5\nnew york 1 2\n")
     (tmp_path / "w2v.txt").write_text("2 2\ndog 3 4\ncat 0 5\n")

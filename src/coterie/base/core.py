@@ -6,11 +6,12 @@ it, and :class:`coterie.TextClusterer` puts them together.
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import Tags
@@ -25,6 +26,7 @@ from coterie._validation import (
     PositiveInt,
     check_device,
     check_parameters,
+    one_seed,
 )
 from coterie.base.edited import EditedAssigner, correct
 from coterie.base.estimator import BaseEstimator
@@ -41,7 +43,6 @@ from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate, memory_needed
 from coterie.choose import Choice
 from coterie.encoders import AUTO, DEFAULT, Encoder, Pooling, Reading, load_encoder, look
-from coterie.encoders.load import Loaders
 from coterie.engine import History, Optimization, Stage
 from coterie.guidance import TextGuidance
 from coterie.guided import class_factor, class_metric, examples, seeded_kmeans
@@ -49,7 +50,7 @@ from coterie.neighbors import unit_rows
 
 log = logging.getLogger(__name__)
 
-Precision = Literal["auto", "float32", "bfloat16"]
+Precision = Literal["auto", "float32"]
 
 
 @dataclass(frozen=True)
@@ -111,14 +112,30 @@ class FittedAttributes:
     n_features_in_: int
 
 
+class Seeded(type):
+    """Classes that take ``seed`` for ``random_state``, which alone is a parameter of theirs."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args: object, **given: object) -> object:
+            if "seed" in given:
+                seed = given.pop("seed")
+                given["random_state"] = one_seed(seed, given.get("random_state"))
+            return super().__call__(*args, **given)
+
+        @property
+        def __signature__(cls) -> inspect.Signature:
+            own = inspect.signature(cls.__init__)
+            return own.replace(parameters=list(own.parameters.values())[1:])
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
-class ClustererCore(FittedAttributes, BaseEstimator):
+class ClustererCore(FittedAttributes, BaseEstimator, metaclass=Seeded):
     """Parameters and hooks of a method; see :class:`coterie.TextClusterer`."""
 
     name: ClassVar[str]
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}}
     _assigners: ClassVar[dict[str, type[Assigner]]] = {}  # kinds that only this method has
-    _encoders: ClassVar[Loaders] = {}  # readers of encoders that only this method has
     _saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted, plain values, saved with the model
 
     n_clusters: PositiveInt | Literal["auto"] = field(default="auto", kw_only=False)

@@ -47,7 +47,7 @@ from coterie.encoders import (
 )
 from coterie.encoders.base import Rows
 from coterie.encoders.lexical import MixedItems
-from coterie.encoders.tuning import STILL, begin_training, ending, put_tune
+from coterie.encoders.tuning import STILL, begin_training, put_tune
 from coterie.engine import (
     Checkpoint,
     History,
@@ -241,12 +241,10 @@ class Fitting:
         return encoder, read_texts(encoder, texts, given, learn=True)
 
     def _encode_precision(self) -> str:
-        """8 bits on a CPU if nothing is trained; bfloat16 only by name."""
-        model = self.model
-        if model.precision != "auto":
-            return model.precision
-        trains = type(model)._training_stages is not ClustererCore._training_stages
-        return "float32" if trains or self.device.type != "cpu" else "int8"
+        """8 bits on a CPU if nothing is trained."""
+        trains = type(self.model)._training_stages is not ClustererCore._training_stages
+        exact = self.model.precision == "float32" or trains or self.device.type != "cpu"
+        return "float32" if exact else "int8"
 
     def _weigh(self, X: Any, sample_weight: Any) -> Floats:
         """How often each distinct text counts."""
@@ -387,7 +385,7 @@ class Fitting:
         trained, assigner = start.vectors, start.assigner
         self.trained_parameters = count_trained(net, stages)
         log.info("numbers that are trained: %s", self.trained_parameters)
-        with self.phase("train"), ending(self.encoder):
+        with self.phase("train"):
             train(net, data, stages, self._run())
         with self.phase("finish"):
             if getattr(model, "tune", "full") not in STILL:

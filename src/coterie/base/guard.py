@@ -172,7 +172,7 @@ def _reference(
         views = ViewsEncoder(encoder, own)
         views.learn(some)
         items, numbers = views.prepare(some)
-        x = views.encode(items.to(next(encoder.parameters()).device))[numbers]
+        x = views.encode(items.to(encoder.device or torch.device("cpu")))[numbers]
     else:
         x = with_ngrams(unit_rows(np.asarray(vectors)[first]), some, own)
     counts = np.bincount(rows, minlength=len(first)).astype(np.float32)

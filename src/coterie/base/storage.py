@@ -31,9 +31,7 @@ from coterie.base.guard import Diagnostics, GuardResult
 from coterie.base.outliers import FILE as OUTLIERS_FILE
 from coterie.base.outliers import SHAPE as OUTLIERS
 from coterie.base.outliers import OutlierMixin, load_outliers, save_outliers
-from coterie.encoders import Encoder, MultilingualViews
-from coterie.encoders.load import load_saved, saved_settings
-from coterie.encoders.universal import INCLUDED
+from coterie.encoders import load_saved
 from coterie.errors import DataError, UsageError
 
 Model = TypeVar("Model", bound=OutlierMixin)
@@ -43,7 +41,6 @@ MOST_CLUSTERS = 10_000_000
 SHAPE: dict[str, Any] = {
     "method": str,
     "parameters": dict,
-    "encoder": {"kind": str},
     "rule": {"kind": str},
     "n_clusters": Count,
     "seed": int,
@@ -59,19 +56,12 @@ WIDEST = 1 << 20  # numbers in a vector
 
 
 def save(model: OutlierMixin, folder: Path, *, include_encoder: bool) -> None:
-    """Write ``config.json``, ``model.safetensors`` and, if needed, ``encoder/``."""
-    encoder = saved_settings(model.encoder_, model.pooling)
-    told: Any = encoder if include_encoder else None
-    while told:
-        told["pointer"] = None
-        told.get("meaning", {})["pointer"] = None
-        told = told.get("words")
+    """Write ``config.json``, ``model.safetensors`` and ``encoder/``."""
     config = {
         "format": FORMAT,
         "coterie": __version__,
         "method": model.name,
         "parameters": _plain_parameters(model),
-        "encoder": encoder,
         **_clusters(model),
         **({"classes": list(model.classes_)} if model.classes_ else {}),
         "seed": model.seed_,
@@ -84,16 +74,7 @@ def save(model: OutlierMixin, folder: Path, *, include_encoder: bool) -> None:
     def fill(fresh: Path) -> None:
         config["outliers"] = save_outliers(model, fresh)
         save_arrays(fresh / "model.safetensors", model.assigner_.arrays())
-        if encoder.get("pointer") is None:
-            model.encoder_.save(fresh / "encoder")
-        part: Any = model.encoder_ if include_encoder else None
-        place = fresh / "encoder"
-        while part is not None:
-            if isinstance(part, MultilingualViews):
-                part.universal.save(place / INCLUDED)
-            if isinstance(inner := getattr(part, "inner", None), Encoder):
-                inner.save(place / "meaning")
-            part, place = getattr(part, "lexical", None), place / "words"
+        model.encoder_.save(fresh / "encoder", whole=include_encoder)
         config["files"] = list_files(fresh)
         write_json(fresh / "config.json", config)
 
@@ -158,7 +139,7 @@ def _load(cls: type[Model], folder: Path, config: dict[str, Any]) -> Model:
     model.assigner_ = restore_assigner(arrays, assigner, cls._assigners)
     model.corrections_ = dict(config.get("corrections", {}))
     model.classes_, model.empty_classes_ = tuple(config.get("classes", ())), ()
-    model.encoder_ = load_saved(folder / "encoder", config["encoder"], cls._encoders)
+    model.encoder_ = load_saved(folder / "encoder")
     model.encoder_.eval()
     model.n_clusters_ = config["n_clusters"]
     _check_fit(model)

@@ -19,11 +19,10 @@ class TunedClusterer(TextClusterer):
     ----------
     tune : str, default="full"
         What of the encoder moves: "full", all of it; "last-2" (or another number), its last
-        layers and what follows them; "lora", matrices of rank 8 beside queries and values, which
-        are added to the weights at the end; "heads", nothing. The encoder's dropout stays on in
-        training with all of these, so that two passes of a text still differ. "frozen" moves
-        nothing either, and computes the vectors of all texts and views once, without dropout: by
-        far the quickest on a CPU.
+        layers and what follows them; "heads", nothing. The encoder's dropout stays on in training
+        with all of these, so that two passes of a text still differ. "frozen" moves nothing
+        either, and computes the vectors of all texts and views once, without dropout: by far the
+        quickest on a CPU.
 
     Attributes
     ----------
@@ -32,9 +31,8 @@ class TunedClusterer(TextClusterer):
 
     Notes
     -----
-    "lora" wants a larger ``lr`` than "full", since its matrices start at zero. With "heads" and
-    "frozen" the vectors of the texts stay as they are. "frozen" needs views in other words
-    (``views="eda"``, or pairs): two passes of a text are alike without dropout.
+    With "heads" and "frozen" the vectors of the texts stay as they are. "frozen" needs views in
+    other words (``views="eda"``, or pairs): two passes of a text are alike without dropout.
     """
 
     _kmeans_on_vectors: ClassVar[bool] = False  # whether labels_from="kmeans" uses only them
@@ -50,7 +48,7 @@ class TunedClusterer(TextClusterer):
                 raise UsageError(
                     f"`tune={self.tune!r}` does not change the embeddings, and "
                     "`labels_from='kmeans'` uses nothing else: use `labels_from='head'`, or "
-                    "`tune='lora'`."
+                    "`tune='last-2'`."
                 )
         if self.tune == "frozen" and self._needs_tokens:
             raise UsageError(

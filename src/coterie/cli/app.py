@@ -32,8 +32,7 @@ VERBS = {
     "mask": ("mask", "Replace personal data in a table by words in brackets."),
     "evaluate": ("analyses", "Score a column of clusters against a column of true labels."),
     "methods": ("tools", "List the methods, or show one with its parameters and presets."),
-    "encoders": ("tools", ""),
-    "cache": ("tools", ""),
+    "augment": ("augment", "Make augmentations of each text, for methods that train on pairs."),
 }
 HELP_OPTIONS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 
@@ -73,8 +72,7 @@ app = typer.Typer(
         "Cluster short texts: tickets, queries, titles, posts, survey answers.\n\n"
         "Start with: coterie cluster FILE"
     ),
-    epilog="coterie COMMAND --help explains a command, with examples. coterie encoders lists the "
-    "encoders; coterie cache shows or clears the cache of embeddings.",
+    epilog="coterie COMMAND --help explains a command, with examples.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

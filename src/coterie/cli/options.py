@@ -61,7 +61,7 @@ AS_JSON = switch("--json", "Print JSON instead of a table.")
 NO_TEXTS = switch("--no-texts", "Leave out texts, examples and columns of the input.")
 NO_CACHE = option(
     False,
-    "Do not use the cache of embeddings; see coterie cache.",
+    "Do not use the cache of embeddings.",
     "--no-cache",
     callback=without_cache,
 )

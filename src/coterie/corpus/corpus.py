@@ -202,8 +202,8 @@ def cell_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
 
     Examples
     --------
-    >>> cell_values(pa.array([0, 3_000_000], pa.date32()))
-    ['1970-01-01', '10183-09-21']
+    >>> cell_values(pa.array([0, 3_000_000], pa.date32()))[1]
+    '10183-09-21'
     >>> cell_values(pa.array([1], pa.time64("ns")))
     ['00:00:00.000000001']
     """
@@ -212,7 +212,18 @@ def cell_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     try:
         return list(column.to_pylist())
     except (ValueError, OverflowError, pa.ArrowException):
-        return list(column.cast(pa.string()).to_pylist())
+        return [_cell(scalar) for scalar in column]
+
+
+def _cell(scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError, pa.ArrowException):
+        if isinstance(scalar, pa.StructScalar):
+            return {name: _cell(inner) for name, inner in scalar.items()}
+        if isinstance(scalar, pa.ListScalar):
+            return [_cell(inner) for inner in scalar.values]
+        return scalar.cast(pa.string()).as_py()
 
 
 @dataclass(frozen=True)
@@ -236,6 +247,15 @@ class Chunk:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    def part(self, first: int, last: int) -> Chunk:
+        """Some of the rows, counted in the chunk."""
+        return Chunk(
+            self.first + first,
+            self.table.slice(first, max(last - first, 0)),
+            CleanTexts(self.texts[first:last]),
+            self.values[first:last],
+        )
 
 
 @dataclass(frozen=True)
@@ -283,16 +303,21 @@ class LargeTable:
     shards: Sequence[Any] = ()  # the files, where each is labelled by itself
 
     def __iter__(self) -> Iterator[Chunk]:
-        """The rows, as many as at the first look; else the file was changed since."""
-        rows = 0
+        """The rows of the first look, and no others: a log file may have grown since."""
+        digest, rows, total = hashlib.sha256(), 0, self.survey.rows
         for chunk in self.read():
+            chunk = chunk.part(0, total - rows)
             rows += len(chunk)
+            digest.update(b"".join(text.encode("utf-8") + b"\0" for text in chunk.texts))
+            if rows == total and digest.hexdigest() != self.survey.sha256:
+                break
             yield chunk
-        if rows != self.survey.rows:
-            raise DataError(
-                f"{self.name} was changed while it was read. Copy the file, and run the command "
-                "on the copy."
-            )
+            if rows == total:
+                return
+        raise DataError(
+            f"{self.name} was changed while it was read: the {total:,} rows of the first pass are "
+            "gone. Copy the file, and run the command on the copy."
+        )
 
 
 @dataclass(frozen=True)

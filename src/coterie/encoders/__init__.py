@@ -11,8 +11,6 @@ from coterie.encoders.lexical import (
     LexicalEncoder,
     MixedEncoder,
     NgramsAndWords,
-    SIFEncoder,
-    TopicShares,
     VectorEncoder,
 )
 from coterie.encoders.load import AUTO, DEFAULT, check_encoder, load_encoder, load_saved
@@ -40,10 +38,8 @@ __all__ = [
     "RaggedTokens",
     "Reading",
     "Rows",
-    "SIFEncoder",
     "SentenceEncoder",
     "StaticEncoder",
-    "TopicShares",
     "UniversalEncoder",
     "VectorEncoder",
     "ViewsEncoder",

@@ -6,24 +6,22 @@ they are processed once and always end in the same cluster.
 
 from __future__ import annotations
 
-import logging
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from coterie._cache import FEW, Cache, digest, is_on
+from coterie._files import write_json
 from coterie._progress import Progress
-from coterie._torch import F, Tensor, nn, torch
+from coterie._torch import INSTALLED, F, Tensor, nn, torch
 from coterie._types import Features, Floats, Ints
 from coterie._validation import check_memory
-
-log = logging.getLogger(__name__)
 
 TOKENS_PER_BATCH = {"cpu": 1_024, "cuda": 131_072}  # fits the caches of a CPU; fills a GPU
 LEAST_TOKENS = 32  # tokens of a batch on a CPU; smaller products are added up in another order
@@ -48,6 +46,7 @@ class Encoder(nn.Module):
         Whether training on packed features may use kernels of our own.
     """
 
+    kinds: ClassVar[dict[str, type[Encoder]]] = {}  # those that can be saved, by class name
     kind: ClassVar[str]
     languages: ClassVar[frozenset[str] | None] = None  # codes of those it knows, if that is told
     tokens_per_batch: ClassVar[int | None] = None  # on a CPU, where the usual number is not best
@@ -55,13 +54,13 @@ class Encoder(nn.Module):
     compute_dtype: torch.dtype | None = None
     fused: bool = False
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        Encoder.kinds[cls.__name__] = cls
+
     @abstractmethod
     def prepare(self, texts: Any) -> tuple[Items, Ints]:
         """Distinct items of the texts, and for each text the number of its item."""
-
-    @abstractmethod
-    def save(self, folder: Path) -> None:
-        """Write everything that :func:`load_saved` needs to make the same vectors."""
 
     def learn(self, texts: Sequence[str]) -> None:
         """Take from the corpus what the encoder needs before :meth:`prepare` (a vocabulary)."""
@@ -84,22 +83,75 @@ class Encoder(nn.Module):
     def complete(self) -> None:
         """Load what only training and saving need; called before parameters are handed out."""
 
+    @property
+    def device(self) -> torch.device | None:
+        """Where the weights are; None without any, which is a CPU."""
+        if not INSTALLED:
+            return None
+        return next((w.device for w in chain(self.parameters(), self.buffers())), None)
+
     def space(self) -> str | None:
         """Digest of all that decides a vector besides the item; None if vectors are not kept."""
         return None
-
-    @contextmanager
-    def encoding(self) -> Iterator[None]:
-        """Around the encoding of all items, for encoders that work differently then."""
-        yield
 
     def packs(self, device: torch.device) -> bool:
         """Whether training on ``device`` takes features without padding."""
         return False
 
+    # Saving -----------------------------------------------------------------------------------
+
+    def save(self, folder: Path, *, whole: bool = True) -> None:
+        """Write all that :func:`load_saved` needs to make the same vectors.
+
+        Parameters
+        ----------
+        folder : Path
+        whole : bool, default=True
+            Write also the weights of an encoder that can be found again.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        pointer = None if whole else self.pointer()
+        if pointer is None:
+            self.save_weights(folder)
+        inside = self.inside()
+        for name, encoder in inside.items():
+            encoder.save(folder / name, whole=whole)
+        config = {"class": type(self).__name__, "pointer": pointer, "inside": list(inside)}
+        write_json(folder / "encoder.json", config | self.to_config())
+
     def pointer(self) -> dict[str, Any] | None:
         """Where the unchanged encoder can be found again, or None if it must be saved whole."""
         return None
+
+    def inside(self) -> dict[str, Encoder]:
+        """The encoders that this one is made of, by the names of their folders."""
+        return {}
+
+    def to_config(self) -> dict[str, Any]:
+        """Plain settings, for :meth:`from_config`."""
+        return {}
+
+    def save_weights(self, folder: Path) -> None:
+        """Write what is no plain setting, for :meth:`from_config`."""
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], source: Path, inside: dict[str, Encoder]
+    ) -> Encoder:
+        """Make the encoder that was saved.
+
+        Parameters
+        ----------
+        config : dict
+            As :meth:`to_config` gave it, with the pointer, and from a file of anybody.
+        source : Path
+            With the weights.
+        inside : dict of str to Encoder
+            As :meth:`inside` gave them.
+        """
+        raise NotImplementedError(f"{cls.__name__} is not saved")
+
+    # Encoding ---------------------------------------------------------------------------------
 
     def encode(
         self, items: Any, index: Ints | None = None, *, progress: Progress | None = None
@@ -138,7 +190,6 @@ class Encoder(nn.Module):
         ``keep`` is given positions and vectors every few seconds and at the end, whatever ends it.
         """
         progress = progress or Progress()
-        device = next((p.device for p in self.parameters()), None)  # None: a CPU
         check_memory(
             2 * 4 * len(index) * self.dim,  # the vectors, and what is computed from them
             f"vectors of {len(index):,} texts with {self.dim:,} numbers each",
@@ -152,16 +203,16 @@ class Encoder(nn.Module):
         done = kept = 0
         since = time.monotonic()
         try:
-            with self.encoding():
-                parts = self._batches(items.lengths[index], device)
-                order = np.concatenate(parts) if parts else order
-                for part in parts:
-                    out[part] = self._pass(items, index, part, device)
-                    done += len(part)
-                    progress.advance(done)
-                    if time.monotonic() - since >= KEEP_EVERY:
-                        keep(order[kept:done], out[order[kept:done]])
-                        kept, since = done, time.monotonic()
+            parts = self._batches(items.lengths[index])
+            order = np.concatenate(parts) if parts else order
+            for part in parts:
+                again = self._enough(part, items.lengths[index[part[0]]])
+                out[part] = self._vectors(items, index[again])[: len(part)]
+                done += len(part)
+                progress.advance(done)
+                if time.monotonic() - since >= KEEP_EVERY:
+                    keep(order[kept:done], out[order[kept:done]])
+                    kept, since = done, time.monotonic()
         finally:
             if kept < done:
                 keep(order[kept:done], out[order[kept:done]])
@@ -170,40 +221,27 @@ class Encoder(nn.Module):
             self.compute_dtype = dtype
         return out
 
-    def _pass(self, items: Items, index: Ints, part: Ints, device: torch.device | None) -> Floats:
-        """Vectors of one batch; where memory runs out, of its halves."""
-        try:
-            again = _enough(part, items.lengths[index[part[0]]], device)
-            return self._vectors(items, index[again], device)[: len(part)]
-        except torch.OutOfMemoryError:
-            if len(part) == 1:
-                raise
-        if device is not None and device.type == "cuda":
-            torch.cuda.empty_cache()
-        log.warning("memory ran out with %d texts at a time: encoding goes on by halves", len(part))
-        halves = np.array_split(part, 2)
-        return np.concatenate([self._pass(items, index, half, device) for half in halves])
-
-    def _vectors(self, items: Any, index: Ints, device: torch.device | None) -> Floats:
+    def _vectors(self, items: Any, index: Ints) -> Floats:
         """Vectors of one batch by torch; encoders override it where arrays are enough."""
-        features = {k: v.to(device) for k, v in items.batch(index).items()}
+        features = {k: v.to(self.device) for k, v in items.batch(index).items()}
         with torch.inference_mode():
             return np.asarray(self(features).cpu().numpy())
 
-    def _batches(self, lengths: Ints, device: torch.device | None) -> list[Ints]:
+    def _on_cpu(self) -> bool:
+        return self.device is None or self.device.type == "cpu"
+
+    def _batches(self, lengths: Ints) -> list[Ints]:
         """On a CPU items of one length share a batch: no padding, and no influence of company."""
-        if device is None or device.type == "cpu":
+        if self._on_cpu():
             usual = TOKENS_PER_BATCH["cpu"]
             return batches_of_one_length(lengths, self.tokens_per_batch or usual)
         return batches_by_length(lengths, TOKENS_PER_BATCH["cuda"])
 
-
-def _enough(part: Ints, length: int, device: torch.device | None) -> Ints:
-    """The items of a batch, over again where they are too few for a product of the usual kind."""
-    on_gpu = device is not None and device.type != "cpu"
-    if on_gpu or length < 2 or len(part) * length >= LEAST_TOKENS:
-        return part
-    return np.resize(part, -(-LEAST_TOKENS // int(length)))
+    def _enough(self, part: Ints, length: int) -> Ints:
+        """The items of a batch, over again where they are too few for a product as usual."""
+        if not self._on_cpu() or length < 2 or len(part) * length >= LEAST_TOKENS:
+            return part
+        return np.resize(part, -(-LEAST_TOKENS // int(length)))
 
 
 def batches_of_one_length(lengths: Ints, budget: int) -> list[Ints]:

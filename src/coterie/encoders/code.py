@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from coterie._files import save_arrays, write_json
+from coterie._files import save_arrays
 from coterie._torch import Tensor, nn, torch
+from coterie._trust import read_tensors
 from coterie._types import Features, Ints
 from coterie.blocks.layers import mlp
 from coterie.encoders.base import Encoder, Items, Rows
@@ -134,18 +135,31 @@ class CodeEncoder(Encoder):
         code: Tensor = self.coder(self.rows(features))
         return code.float()
 
-    def save(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        settings = {"kind": self.kind, "scaling": self.scaling, **self.network}
-        write_json(folder / "encoder.json", settings)
+    def inside(self) -> dict[str, Encoder]:
+        return {"meaning": self.inner}
+
+    def to_config(self) -> dict[str, Any]:
+        return {"scaling": self.scaling, **self.network}
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], source: Path, inside: dict[str, Encoder]
+    ) -> CodeEncoder:
+        encoder = cls(inside["meaning"], config["scaling"])
+        encoder.make_coder(config["layers"], config["activation"], bounded=config["bounded"])
+        encoder.decoder, encoder.scaled = None, True
+        weights = read_tensors(source / "encoder.safetensors")
+        below = {f"inner.{name}": tensor for name, tensor in encoder.inner.state_dict().items()}
+        encoder.load_state_dict({**weights, **below})
+        return encoder
+
+    def save_weights(self, folder: Path) -> None:
         weights = {
             name: tensor.cpu().numpy()
             for name, tensor in self.state_dict().items()
             if not name.startswith(("inner.", "decoder."))
         }
         save_arrays(folder / "encoder.safetensors", weights)
-        if self.inner.pointer() is None:
-            self.inner.save(folder / "meaning")
 
 
 class CodedRows(CodeEncoder):

@@ -7,6 +7,10 @@ scale of its token. Embedding, attention, normalisation and GELU stay float32. S
 a scale of its own and sums of whole numbers are exact, a vector does not depend on the texts it is
 encoded with, as it would with one scale per batch.
 
+Weights and tokenizer are read from the folder of the model (:func:`read_plain`): to import the
+libraries that can load any encoder takes longer than to encode a thousand texts. A folder with
+anything unusual in it is left to them.
+
 onnxruntime multiplies such numbers fast on all processors. Its graph is made here from the weights
 in a tenth of a second, too little to keep it on disk. A model of ONNX is a protobuf message; the
 few fields that are needed are written by :func:`_field`, in place of the package ``onnx``.
@@ -14,21 +18,210 @@ few fields that are needed are written by :func:`_field`, in place of the packag
 
 from __future__ import annotations
 
+import hashlib
+import json
+import logging
+import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from coterie._torch import torch
+from coterie._trust import LARGE, check_modules, read_json
 from coterie._types import Floats, Ints
-from coterie.errors import MissingError
+from coterie.encoders.packing import FIRST, PARTS
+
+log = logging.getLogger(__name__)
 
 TOP, SAFE = 127, 63  # largest weights, where products are exact and where they may overflow
 MIDDLE = 128  # zero of inputs that go both ways: -127 to 127
 GELU_ZERO, GELU_LEAST = 16, 2.72  # zero of what GELU gives, which is above -0.17: -16 to 239
 IR, OPSET = 9, 17  # versions of ONNX
 TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int64": 7}  # numbers that ONNX gives them
+POOLING = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
+CONFIG = {  # what a config must say, if it says anything
+    "model_type": "bert",
+    "architectures": ["BertModel"],
+    "hidden_act": "gelu",
+    "is_decoder": False,
+    "position_embedding_type": "absolute",
+    "add_cross_attention": False,
+    "chunk_size_feed_forward": 0,
+}
+KINDS = ("weight", "bias")
+SIZES = ("num_hidden_layers", "num_attention_heads", "layer_norm_eps", "pad_token_id")
+
+
+class PlainBert:
+    """A BERT as its folder has it; it never changes, and copies share it.
+
+    Parameters
+    ----------
+    weights : dict of str to ndarray
+        In float32, as the file of the model names them.
+    config : dict
+        Layers, heads, the epsilon of normalisations, and the token that pads.
+    tokenizer : tokenizers.Tokenizer
+    pooling : {"mean", "cls"}
+    normalized : bool
+        Whether the folder asks for vectors of unit length.
+    """
+
+    def __init__(
+        self,
+        weights: dict[str, Floats],
+        config: dict[str, Any],
+        tokenizer: Any,
+        pooling: str,
+        normalized: bool,
+    ) -> None:
+        self.weights, self.config, self.tokenizer = weights, config, tokenizer
+        self.pooling, self.normalized = pooling, normalized
+        words, places = (weights[f"embeddings.{name}.weight"] for name in FIRST[:2])
+        self.n_tokens, self.dim = words.shape
+        self.n_places = len(places)
+        self.pad = int(config["pad_token_id"])
+        self._network: tuple[int, Int8Bert | None] | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PlainBert:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_network": None}
+
+    def tokens(self, texts: list[str], max_length: int) -> Iterable[list[int]]:
+        """Numbers of the tokens of each text, special ones included."""
+        self.tokenizer.enable_truncation(max_length)
+        self.tokenizer.no_padding()
+        return (encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts))
+
+    def network(self) -> Int8Bert | None:
+        """What encodes, made once; None, with a warning, where onnxruntime is missing or fails."""
+        here = os.getpid()  # threads of onnxruntime do not survive a fork
+        if self._network is None or self._network[0] != here:
+            self._network = here, self._make()
+        return self._network[1]
+
+    def _make(self) -> Int8Bert | None:
+        layers, heads, eps = (self.config[name] for name in SIZES[:3])
+        try:
+            return Int8Bert(self.weights, layers, heads, float(eps), torch.get_num_threads())
+        except Exception as error:  # onnxruntime has errors of its own kind
+            log.warning("texts are encoded in float32, which takes twice as long: %s", error)
+            return None
+
+    def digest(self) -> str:
+        """Digest of all that decides a vector besides the weights, the length and the pooling."""
+        settings = [self.config, json.loads(self.tokenizer.to_str())["model"], largest_weight()]
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def read_plain(folder: Path, max_length: int) -> PlainBert | None:
+    """The BERT of a folder, or None if the libraries have to read it.
+
+    Parameters
+    ----------
+    folder : Path
+    max_length : int
+        Tokens that will be read of each text.
+    """
+    check_modules(folder)
+    modules, config = _modules(folder), _config(folder)
+    if modules is None or config is None or not _plain_tokenizer(folder):
+        return None
+    weights = _read_weights(folder / "model.safetensors", config["num_hidden_layers"])
+    if weights is None:
+        return None
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    plain = PlainBert(weights, config, tokenizer, *modules)
+    whole = plain.dim % config["num_attention_heads"] == 0
+    return plain if whole and max_length <= plain.n_places else None
+
+
+def _modules(folder: Path) -> tuple[str, bool] | None:
+    """Pooling, and whether vectors are normalised, of a folder with just these modules."""
+    listed = _json(folder / "modules.json")
+    if not isinstance(listed, list) or len(listed) not in (2, 3) or listed[0].get("path"):
+        return None
+    names = [str(module.get("type")).rpartition(".")[2] for module in listed]
+    if names not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+        return None
+    options = _json(folder / str(listed[1].get("path")) / "config.json") or {}
+    mode = options.get("pooling_mode")
+    if mode is None:
+        on = [key for key in options if key.startswith("pooling_mode_") and options[key]]
+        mode = POOLING.get(on[0]) if len(on) == 1 else None
+    lowered = (_json(folder / "sentence_bert_config.json") or {}).get("do_lower_case")
+    return (str(mode), len(names) == 3) if mode in POOLING.values() and not lowered else None
+
+
+def _config(folder: Path) -> dict[str, Any] | None:
+    """Settings of a BERT without anything unusual."""
+    config = _json(folder / "config.json")
+    if not isinstance(config, dict) or config.get("model_type") != "bert":
+        return None
+    usual = all(config.get(key, value) == value for key, value in CONFIG.items())
+    if (
+        not usual
+        or "quantization_config" in config
+        or not all(config.get(key) for key in SIZES[:3])
+    ):
+        return None
+    return {key: config.get(key, 0) for key in SIZES}
+
+
+def _plain_tokenizer(folder: Path) -> bool:
+    """Whether the tokenizer's file says what the libraries would make of the folder."""
+    settings, file = _json(folder / "tokenizer_config.json"), _json(folder / "tokenizer.json")
+    if not isinstance(settings, dict) or not isinstance(file, dict):
+        return False
+    normalizer = {
+        "type": "BertNormalizer",
+        "clean_text": True,
+        "handle_chinese_chars": settings.get("tokenize_chinese_chars", True),
+        "strip_accents": settings.get("strip_accents"),
+        "lowercase": settings.get("do_lower_case", True),
+    }
+    return (
+        settings.get("tokenizer_class") in ("BertTokenizer", "BertTokenizerFast")
+        and settings.get("truncation_side", "right") == "right"
+        and file.get("normalizer") == normalizer
+        and file.get("pre_tokenizer") == {"type": "BertPreTokenizer"}
+        and (file.get("model") or {}).get("type", "WordPiece") == "WordPiece"
+        and file.get("post_processor") is not None
+    )
+
+
+def _read_weights(file: Path, n_layers: int) -> dict[str, Floats] | None:
+    """The weights in float32, if all are there."""
+    from safetensors import SafetensorError, safe_open
+
+    parts = [f"encoder.layer.{i}.{part}" for i in range(n_layers) for part in PARTS]
+    pairs = [f"{name}.{kind}" for name in ("embeddings.LayerNorm", *parts) for kind in KINDS]
+    wanted = [*(f"embeddings.{name}.weight" for name in FIRST), *pairs]
+    try:
+        with safe_open(file, "np") as opened:
+            named = {_usual(name): name for name in opened.keys()}
+            return {name: opened.get_tensor(named[name]).astype(np.float32) for name in wanted}
+    except (OSError, SafetensorError, KeyError, TypeError):
+        return None  # the libraries know other files and types, and say what is wrong
+
+
+def _usual(name: str) -> str:
+    """Today's name of a weight; the first BERT and transformers 5.3 wrote gamma and beta."""
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
+        "LayerNorm.beta", "LayerNorm.bias"
+    )
+
+
+def _json(file: Path) -> Any:
+    return read_json(file, LARGE) if file.is_file() and not file.is_symlink() else None
 
 
 class Int8Bert:
@@ -47,10 +240,8 @@ class Int8Bert:
     def __init__(
         self, weights: Mapping[str, Floats], n_layers: int, heads: int, eps: float, threads: int
     ) -> None:
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise MissingError("onnxruntime is not installed: pip install onnxruntime") from error
+        import onnxruntime
+
         self.words, self.places, kinds = (
             weights[f"embeddings.{name}_embeddings.weight"]
             for name in ("word", "position", "token_type")

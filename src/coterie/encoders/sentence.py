@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
-import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from coterie._files import sha256_file
 from coterie._progress import Progress
-from coterie._torch import INSTALLED, F, Tensor, need_torch, torch
+from coterie._torch import INSTALLED, F, Tensor, torch
+from coterie._trust import Count, check_modules, check_shape
 from coterie._types import Features, Floats, Ints
 from coterie._validation import need
 from coterie.encoders.base import Encoder, Items, RaggedTokens, distinct, row_width
-from coterie.encoders.bert import LightBert, can_pack, pack_forward
 from coterie.encoders.fused import can_fuse
-from coterie.encoders.int8 import Int8Bert, largest_weight
+from coterie.encoders.int8 import Int8Bert, read_plain
+from coterie.encoders.packing import can_pack, pack_forward
 from coterie.errors import DataError, UsageError
 from coterie.neighbors import unit_rows
 
 Pooling = Literal["auto", "mean", "cls"]
 CHARACTERS = 100  # per token; what lies behind cannot be among the first max_length tokens
-FORMAT = 2  # of kept vectors; another number makes all of them anew
+FORMAT = 3  # of kept vectors; another number makes all of them anew
+READ = {".json", ".txt", ".model", ".safetensors", ".bin"}  # files that decide what a model does
 WORD = re.compile(r"\S+")
 SPECIAL = -1
 BATCH = 8192  # texts that the tokenizer is given
@@ -41,10 +39,13 @@ UNKNOWN = "[UNK]"  # of BERT's vocabularies
 class SentenceEncoder(Encoder):
     """A sentence-transformers model without its final normalisation, which is a switch here.
 
+    A plain BERT encodes in 8 bits on a CPU where ``encode_precision`` says so, without the
+    libraries. They load the model when more is asked for: another precision, a GPU, training.
+
     Parameters
     ----------
-    model : sentence_transformers.SentenceTransformer or LightBert
-        The second is for vectors alone; it gives way to the first when more is asked for.
+    model : Path or sentence_transformers.SentenceTransformer
+        A folder, or a model that is loaded.
     max_length : int, default=128
         Tokens read of each text, special tokens included.
     normalize : bool, optional
@@ -56,9 +57,9 @@ class SentenceEncoder(Encoder):
     """
 
     kind: ClassVar[str] = "sentence"
-    encode_precision: str = "float32"  # on a CPU also bfloat16 and int8, see precision_here
-    _space: tuple[Any, str] | None = None
+    encode_precision: str = "float32"  # on a CPU also int8, see precision_here
     keep_words: bool = False  # whether prepared texts know which word each token is of
+    _place: Tensor
 
     def __init__(
         self,
@@ -70,19 +71,25 @@ class SentenceEncoder(Encoder):
         pointer: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        if isinstance(model, LightBert):
-            model.pooling = model.pooling if pooling == "auto" else pooling
-            normalized, self.dim = model.normalized, model.dim
+        if INSTALLED:
+            self.register_buffer("_place", torch.empty(0), persistent=False)
+        self.max_length, self._asked, self._pointer = max_length, pooling, pointer
+        self.folder = model if isinstance(model, Path) else None
+        self.plain = None if self.folder is None else read_plain(self.folder, max_length)
+        self._modules["model"] = None
+        self._space: str | None = None
+        if (plain := self.plain) is not None:
+            self.dim, normalized, places = plain.dim, plain.normalized, plain.n_places
+            self.pooling: str | None = plain.pooling if pooling == "auto" else pooling
         else:
-            normalized = _check_modules(model, pooling)
+            whole = load_model(self.folder) if self.folder else model
+            normalized = _check_modules(whole, pooling)
+            self._modules["model"], self.pooling = whole, _pooling_mode(whole)
             width = "get_embedding_dimension"  # as it is called since sentence-transformers 6
-            width = width if hasattr(model, width) else "get_sentence_embedding_dimension"
-            self.dim = int(getattr(model, width)())
-        self._modules["model"] = model
+            width = width if hasattr(whole, width) else "get_sentence_embedding_dimension"
+            self.dim, places = int(getattr(whole, width)()), _places(whole)
         self.normalize = normalized if normalize is None else normalize
-        self.max_length = max_length
-        self._longest = min(max_length, _places(model))  # tokens that are read
-        self._pointer, self._loaded = pointer, self._seen() if pointer else None
+        self._longest = min(max_length, places)  # tokens that are read
 
     @property
     def model(self) -> Any:
@@ -95,23 +102,14 @@ class SentenceEncoder(Encoder):
         """The tokenizer of the model."""
         return self.model.tokenizer
 
-    @property
-    def light(self) -> LightBert | None:
-        """What makes vectors without the libraries, as long as nothing else was asked for."""
-        found = self._modules["model"]
-        return found if isinstance(found, LightBert) else None
-
     def complete(self) -> None:
-        light = self.light
-        if light is None:
-            return
-        model = light.whole()
-        if _pooling_mode(model) != light.pooling:
-            _set_pooling(model, light.pooling)
-        light.give_weights(model)
-        like = next(light.parameters())
-        model.requires_grad_(like.requires_grad)
-        self._modules["model"] = model.to(like.device).train(light.training)
+        if self._modules["model"] is None:
+            assert self.folder is not None
+            with torch.inference_mode(False):  # perhaps to be trained, wherever it is asked for
+                whole = load_model(self.folder)
+                if _pooling_mode(whole) != self.pooling:
+                    _set_pooling(whole, str(self.pooling))
+            self._modules["model"] = whole.to(self._place.device).train(self.training)
 
     def train(self, mode: bool = True) -> SentenceEncoder:
         if mode:
@@ -123,8 +121,8 @@ class SentenceEncoder(Encoder):
         first, rows = distinct(texts)
         tokens = list(self._tokenize([texts[i] for i in first]))
         kept, items = distinct(map(tuple, tokens))
-        light, words = self.light, None
-        pad = (self.tokenizer.pad_token_id or 0) if light is None else light.pad
+        words = None
+        pad = self.plain.pad if self.plain else self.tokenizer.pad_token_id or 0
         if self.keep_words:
             clipped = [texts[first[i]][: CHARACTERS * self._longest] for i in kept]
             words = list(word_numbers(self.tokenizer, clipped, self._longest))
@@ -133,8 +131,8 @@ class SentenceEncoder(Encoder):
     def _tokenize(self, texts: list[str]) -> Iterable[list[int]]:
         for start in range(0, len(texts), BATCH):
             clipped = [t[: CHARACTERS * self._longest] for t in texts[start : start + BATCH]]
-            if (light := self.light) is not None:
-                yield from light.tokens(clipped, self._longest)
+            if self.plain is not None:
+                yield from self.plain.tokens(clipped, self._longest)
             else:
                 found = self.tokenizer(clipped, truncation=True, max_length=self._longest)
                 yield from found["input_ids"]
@@ -142,14 +140,12 @@ class SentenceEncoder(Encoder):
     def word_pieces(self, words: list[str]) -> tuple[list[list[int]], int | None]:
         special = set(next(iter(self._tokenize([""]))))
         found = [[i for i in ids if i not in special] for ids in self._tokenize(words)]
-        light = self.light
-        unknown = (
-            self.tokenizer.unk_token_id if light is None else light.tokenizer.token_to_id(UNKNOWN)
-        )
+        plain = self.plain
+        unknown = plain.tokenizer.token_to_id(UNKNOWN) if plain else self.tokenizer.unk_token_id
         return found, unknown
 
     def token_texts(self) -> list[str]:
-        tokenizer = self.tokenizer if self.light is None else self.light.tokenizer
+        tokenizer = self.plain.tokenizer if self.plain else self.tokenizer
         return list(tokenizer.get_vocab())
 
     def packs(self, device: torch.device) -> bool:
@@ -172,17 +168,13 @@ class SentenceEncoder(Encoder):
         device = next(iter(features.values())).device.type
         enabled = self.compute_dtype is not None
         with torch.autocast(device, dtype=self.compute_dtype, enabled=enabled):
-            if self.light is not None:
-                vectors = self.light.pool(self._transformer(features), features["attention_mask"])
-            else:
-                vectors = self._through_modules(features)
+            vectors = self._through_modules(features)
         return F.normalize(vectors, dim=1) if self.normalize else vectors
 
-    def _vectors(self, items: Any, index: Ints, device: torch.device | None) -> Floats:
-        if isinstance(self._faster, Int8Bert):
-            return self.pooled(self._faster.layers(items.of_one_length(index), last=True)[0])
-        need_torch("`precision='float32'`: encoding")
-        return super()._vectors(items, index, device)
+    def _vectors(self, items: Any, index: Ints) -> Floats:
+        if (network := self.network()) is None:
+            return super()._vectors(items, index)
+        return self.pooled(network.layers(items.of_one_length(index), last=True)[0])
 
     def pooled(self, tokens: Floats) -> Floats:
         """Vectors of equally long texts from those of their tokens, shape (n, length, d)."""
@@ -190,39 +182,19 @@ class SentenceEncoder(Encoder):
         return unit_rows(vectors) if self.normalize else vectors
 
     @property
-    def _transformer(self) -> Any:
-        """What makes the token vectors; while all texts are encoded perhaps in fewer bits."""
-        return self._faster or self.light or self.model[0]
-
-    @property
-    def _faster(self) -> Any:
-        encoder, transformer = _ENCODING.get()
-        return transformer if encoder is self else None
-
-    @property
     def width(self) -> int:
         """Width of the token vectors."""
-        light = self.light
-        return light.dim if light is not None else int(_config(self.model).hidden_size)
+        return self.plain.dim if self.plain else int(_config(self.model).hidden_size)
 
     @property
     def n_tokens(self) -> int:
         """How many tokens the vocabulary has."""
-        light = self.light
-        known = _config(self.model).vocab_size if light is None else light.config["vocab_size"]
-        return int(known)
-
-    @property
-    def pooling(self) -> str | None:
-        """How token vectors become one, such as "mean" or "cls"."""
-        light = self.light
-        found: str | None = _pooling_mode(self.model) if light is None else light.pooling
-        return found
+        return self.plain.n_tokens if self.plain else int(_config(self.model).vocab_size)
 
     @property
     def pools_mean(self) -> bool:
         """Whether a vector is the mean of the token vectors, and nothing comes after."""
-        if self.light is not None:
+        if self.plain is not None:
             return self.pooling == "mean"
         names = [type(module).__name__ for module in self.model]
         plain = names in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
@@ -230,14 +202,10 @@ class SentenceEncoder(Encoder):
 
     def with_layers(self, features: Features) -> tuple[Tensor, list[Tensor]]:
         """Vectors, and the token vectors before the first layer and after each, from one pass."""
-        if self.light is not None:
-            layers = list(self._transformer.layers(features))
-            vectors = self.light.pool(layers[-1], features["attention_mask"])
-        else:
-            inputs = {key: features[key] for key in ("input_ids", "attention_mask")}
-            net = self._transformer.auto_model
-            layers = list(net(**inputs, output_hidden_states=True).hidden_states)
-            vectors = self._through_modules(features, layers[-1])
+        inputs = {key: features[key] for key in ("input_ids", "attention_mask")}
+        net = self.model[0].auto_model
+        layers = list(net(**inputs, output_hidden_states=True).hidden_states)
+        vectors = self._through_modules(features, layers[-1])
         vectors = F.normalize(vectors, dim=1) if self.normalize else vectors
         return vectors, [layer.float() for layer in layers]
 
@@ -264,11 +232,9 @@ class SentenceEncoder(Encoder):
         """Vectors. Given the ``tokens`` of the last layer, the first module is left out."""
         state: dict[str, Any] = {k: v for k, v in features.items() if k != "word_ids"}
         if tokens is None:
-            state = self._transformer(state)
-            tokens = state["token_embeddings"]
-        if self._faster is not None:
-            tokens = tokens.float()
-        state["token_embeddings"] = tokens
+            state = self.model[0](state)
+        else:
+            state["token_embeddings"] = tokens
         for module in list(self.model)[1:]:
             if type(module).__name__ != "Normalize":
                 state = module(state)
@@ -276,86 +242,51 @@ class SentenceEncoder(Encoder):
         return vectors
 
     def space(self) -> str | None:
-        if self._pointer is None:
+        if self._pointer is None or self.folder is None:
             return None  # trained, or of unknown origin
-        state, seen = self._weights(), self._seen()
-        if self._space is None or self._space[0] != seen:
-            light, told = self.light, None
-            if light is not None and seen == self._loaded:
-                told = self._pointer.get("weights_sha256")  # of the file they are in
-            told = told or weights_digest(self.model if light is None else [], state)
-            self._space = seen, told if light is None else told + light.digest()
-        precision = self.precision_here()
-        settings = [self._space[1], self.max_length, self.normalize, precision]
-        if precision == "int8":
-            settings.append(largest_weight())  # other processors make other vectors
-        return hashlib.sha256(json.dumps([FORMAT, self._device(), *settings]).encode()).hexdigest()
-
-    def _seen(self) -> tuple[Any, ...]:
-        """Changes with the weights, also where they are copied or changed in place."""
-        weights = self._weights().values()
-        return tuple((w.data_ptr(), w._version) if INSTALLED else id(w) for w in weights)
-
-    def _weights(self) -> Mapping[str, Any]:
-        """Tensors by name; arrays without torch."""
-        return self.state_dict() if self.light is None else dict(self.light.weights.items())
-
-    def _device(self) -> str:
-        return str(next(self.parameters()).device.type) if INSTALLED else "cpu"
+        self._space = self._space or folder_digest(self.folder)
+        settings = [self._space, self.max_length, self.normalize, self.pooling]
+        if self.precision_here() == "int8" and self.plain is not None:
+            settings += ["int8", self.plain.digest()]  # other processors make other vectors
+        else:
+            settings += ["float32", self.device and self.device.type]
+        return hashlib.sha256(json.dumps([FORMAT, *settings]).encode()).hexdigest()
 
     def precision_here(self) -> str:
-        """The precision that vectors are made in: float32 where this machine has no other.
+        """The precision that vectors are made in: float32 where this machine has no other."""
+        return "float32" if self.network() is None else "int8"
 
-        bfloat16 needs a CPU that has it; int8 a CPU, onnxruntime, and a model that coterie reads
-        without the libraries.
-        """
-        wanted = self.encode_precision
-        if wanted == "float32" or self._device() != "cpu":
-            return "float32"
-        able = has_bfloat16() if wanted == "bfloat16" else self._in_int8() is not None
-        return wanted if able else "float32"
-
-    def _in_int8(self) -> Int8Bert | None:
-        """The transformer in 8 bits, made once; None, with a warning, where it cannot be made."""
-        light = self.light
-        if light is None:
+    def network(self) -> Int8Bert | None:
+        """What encodes in 8 bits, if that was asked for and can be done here."""
+        if self.plain is None or self.encode_precision != "int8" or not self._on_cpu():
             return None
-        seen = os.getpid(), *self._seen()  # threads of onnxruntime do not survive a fork
-        made = _INT8.get(light)
-        if made is None or made[0] != seen:
-            made = _INT8[light] = seen, light.in_int8()
-        return made[1]
-
-    @contextmanager
-    def encoding(self) -> Iterator[None]:
-        precision, faster = self.precision_here(), None
-        if precision == "bfloat16":
-            faster = copy.deepcopy(self._transformer).to(torch.bfloat16).eval()
-        elif precision == "int8":
-            faster = self._in_int8()
-        token = _ENCODING.set((self, faster))
-        try:
-            yield
-        finally:
-            _ENCODING.reset(token)
+        return self.plain.network()
 
     def make_trainable(self) -> None:
         self.complete()
-        self._pointer = None  # from now on the weights are our own
+        self._pointer = self.plain = None  # from now on the weights are our own
 
     def pointer(self) -> dict[str, Any] | None:
         return self._pointer
 
-    def save(self, folder: Path) -> None:
-        before = self._modules["model"]
+    def to_config(self) -> dict[str, Any]:
+        names = ("max_length", "normalize", "encode_precision")
+        return {"pooling": self._asked, **{name: getattr(self, name) for name in names}}
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], source: Path, inside: dict[str, Encoder]
+    ) -> SentenceEncoder:
+        shape = {"max_length": Count, "normalize": bool, "pooling": str}
+        check_shape(config, {**shape, "encode_precision": str}, "encoder.json")
+        options = {name: config[name] for name in shape}
+        encoder = cls(source, pointer=config.get("pointer"), **options)
+        encoder.encode_precision = config["encode_precision"]
+        return encoder.eval()
+
+    def save_weights(self, folder: Path) -> None:
         with without_bars():
             self.model.save(str(folder), create_model_card=False)
-        self._modules["model"] = before  # a light one stays so: it alone encodes in 8 bits
-
-
-_INT8: WeakKeyDictionary[LightBert, tuple[Any, Int8Bert | None]] = WeakKeyDictionary()
-# An encoder, and its transformer in fewer bits while it encodes; of each thread, since several may.
-_ENCODING: ContextVar[tuple[Any, Any]] = ContextVar("coterie_encoding", default=(None, None))
 
 
 def middle_layers(n_layers: int) -> tuple[int, int]:
@@ -398,35 +329,24 @@ class PooledEncoder(Encoder):
     def prepare(self, texts: Any) -> tuple[Items, Ints]:
         return self.inner.prepare(texts)
 
-    @cached_property
-    def _on_device(self) -> Tensor:
-        """The weights, where the encoder is."""
-        return torch.from_numpy(self.weights).to(next(self.inner.parameters()).device)
-
     def forward(self, features: Features) -> Tensor:
         vectors, layers = self.inner.with_layers(features)
         ids = features["input_ids"]
-        weights = self._on_device[ids] * features["attention_mask"]
+        weights = torch.from_numpy(self.weights).to(ids.device)[ids] * features["attention_mask"]
         first, last = middle_layers(len(layers) - 1)
         middle = torch.stack([layers[i] for i in range(first, last + 1)]).mean(dim=0)
         parts = [vectors, weighted_mean(layers[-1], weights), weighted_mean(middle, weights)]
         return torch.cat(parts, dim=1)
 
-    def _vectors(self, items: Any, index: Ints, device: torch.device | None) -> Floats:
-        inner = self.inner
-        if not isinstance(inner._faster, Int8Bert):
-            return super()._vectors(items, index, device)
+    def _vectors(self, items: Any, index: Ints) -> Floats:
+        if (network := self.inner.network()) is None:
+            return super()._vectors(items, index)
         ids = items.of_one_length(index)
-        layers, weights = inner._faster.layers(ids), self.weights[ids]
+        layers, weights = network.layers(ids), self.weights[ids]
         first, last = middle_layers(len(layers) - 1)
         middle = np.mean(layers[first : last + 1], axis=0)
         means = [weighted_mean(layer, weights) for layer in (layers[-1], middle)]
-        return np.concatenate([inner.pooled(layers[-1]), *means], axis=1)
-
-    @contextmanager
-    def encoding(self) -> Iterator[None]:
-        with self.inner.encoding():
-            yield
+        return np.concatenate([self.inner.pooled(layers[-1]), *means], axis=1)
 
     def space(self) -> str | None:
         below = self.inner.space()
@@ -435,9 +355,6 @@ class PooledEncoder(Encoder):
         digest = hashlib.sha256(f"{FORMAT} {below}".encode())
         digest.update(self.weights.tobytes())
         return digest.hexdigest()
-
-    def save(self, folder: Path) -> None:
-        raise NotImplementedError("it is made anew from its encoder and the weights of tokens")
 
 
 @contextmanager
@@ -485,8 +402,6 @@ def _set_pooling(model: Any, pooling: str) -> None:
 
 def _places(model: Any) -> int:
     """How many tokens of a text the model has places for; without a table of them any number."""
-    if isinstance(model, LightBert):
-        return int(model.config["max_position_embeddings"])
     for name, table in model.named_parameters():
         parts = name.split(".")
         if parts[-2:] == ["position_embeddings", "weight"]:
@@ -533,24 +448,36 @@ def _numbers(text: str, ends: list[int], special: list[int]) -> list[int]:
     return np.where(words < 0, SPECIAL, np.searchsorted(known, words)).tolist()  # type: ignore[no-any-return]
 
 
-def has_bfloat16() -> bool:
-    """Whether this CPU multiplies in bfloat16; others would only imitate it, slowly."""
-    checks = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
-    return any(bool(getattr(torch.cpu, name, bool)()) for name in checks)
+def folder_digest(folder: Path) -> str:
+    """Digest of the files of a model that decide its vectors."""
+    files = sorted(file for file in folder.rglob("*") if file.suffix in READ and file.is_file())
+    names = {file.relative_to(folder).as_posix(): sha256_file(file) for file in files}
+    return hashlib.sha256(json.dumps(names).encode()).hexdigest()
 
 
-def weights_digest(model: Any, state: Mapping[str, Any]) -> str:
-    """Digest of the modules of a model, their settings and their weights."""
-    digest = hashlib.sha256()
-    for module in model:
-        config: dict[str, Any] = getattr(module, "get_config_dict", dict)()
-        inner = getattr(getattr(module, "auto_model", None), "config", None)
-        digest.update(repr((type(module).__name__, sorted(config.items(), key=str))).encode())
-        digest.update(b"" if inner is None else inner.to_json_string(use_diff=False).encode())
-    for name, tensor in state.items():
-        kind = str(tensor.dtype).removeprefix("torch.")
-        digest.update(repr((name, kind, tuple(tensor.shape))).encode())
-        if isinstance(tensor, Tensor):
-            tensor = tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy()
-        digest.update(tensor.tobytes())
-    return digest.hexdigest()
+def load_model(folder: Path) -> Any:
+    """Load a sentence-transformers folder in float32, quietly and without running its code."""
+    from safetensors import SafetensorError
+
+    library = need("sentence_transformers", "train")
+    check_modules(folder)
+    try:
+        with without_bars():
+            model = library.SentenceTransformer(
+                str(folder),
+                device="cpu",
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={"dtype": "float32"},
+            )
+        config = getattr(getattr(model[0], "auto_model", None), "config", None)
+        wanted = getattr(config, "vocab_size", None) or 0
+        if len(model.tokenizer) < wanted / 2:  # the libraries make one that knows no words
+            raise ValueError(f"its tokenizer has {len(model.tokenizer)} tokens of {wanted}")
+    except (OSError, TypeError, ValueError, KeyError, SafetensorError) as error:
+        # What the libraries raise where a file of the folder is missing or cut off.
+        raise DataError(
+            f"`encoder`: the folder {folder} is incomplete or damaged ({error}). Download or "
+            "copy it again."
+        ) from error
+    return model

@@ -21,6 +21,7 @@ import numpy as np
 
 from coterie._files import save_arrays
 from coterie._progress import Progress
+from coterie._trust import check_shape, read_arrays
 from coterie._types import Floats, Ints
 from coterie.encoders.base import Encoder, RaggedTokens
 from coterie.encoders.lexical import (
@@ -32,6 +33,7 @@ from coterie.encoders.lexical import (
 )
 from coterie.encoders.reading import unread_texts
 from coterie.encoders.sentence import SentenceEncoder
+from coterie.errors import DataError
 from coterie.neighbors import unit_rows
 
 COMMON = 1e-2  # a token of this share of the corpus counts half
@@ -69,9 +71,8 @@ class ViewsEncoder(MixedEncoder):
     inner : SentenceEncoder
     seed : int, default=0
         Of the lexical features.
-    lexical : VectorEncoder or MixedEncoder, optional
-        Default: character n-grams and words, :class:`coterie.encoders.NgramsAndWords`. Views of
-        another encoder bring theirs.
+    lexical : VectorEncoder, optional
+        Default: character n-grams and words, :class:`coterie.encoders.NgramsAndWords`.
     weight : float, default=1.0
         Factor of the lexical features.
     gated : bool, default=False
@@ -135,8 +136,7 @@ class ViewsEncoder(MixedEncoder):
             self.means = np.concatenate([v[read].mean(axis=0, dtype=np.float64) for v in views])
             self.means = self.means.astype(np.float32)
         means = np.split(self.means, np.cumsum([v.shape[1] for v in views[:-1]]))
-        further = isinstance(self.lexical, MixedEncoder)  # which takes time
-        lexical = self.lexical.encode(items.lexical, progress=progress if further else None)
+        lexical = self.lexical.encode(items.lexical)
         out = np.empty((len(pairs), self.dim), dtype=np.float32)
         for first in range(0, len(pairs), ROWS_AT_ONCE):  # in parts: the vectors take enough memory
             part = slice(first, first + ROWS_AT_ONCE)
@@ -153,21 +153,26 @@ class ViewsEncoder(MixedEncoder):
         items.embeddings = views[0].copy()
         return out
 
-    def save(self, folder: Path) -> None:
-        super().save(folder)
+    def to_config(self) -> dict[str, Any]:
+        return {"weight": self.weight, "gated": self.gated}
+
+    def save_weights(self, folder: Path) -> None:
         assert self.token_weights is not None and self.means is not None
         arrays = {"token_weights": self.token_weights, "means": self.means}
         save_arrays(folder / "encoder.safetensors", arrays)
 
-    def _settings(self) -> dict[str, Any]:
-        return {"kind": self.kind, "weight": self.weight, "gated": self.gated}
-
-    def restore(self, arrays: dict[str, Floats]) -> None:
-        """Take back the arrays that :meth:`save` wrote."""
-        wanted = {
-            "token_weights": (self.inner.n_tokens,),
-            "means": (self.inner.dim + 2 * self.inner.width,),
-        }
-        check_arrays(arrays, wanted)
-        self.token_weights, self.means = arrays["token_weights"], arrays["means"]
-        self.dim = self._dim()
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], source: Path, inside: dict[str, Encoder]
+    ) -> ViewsEncoder:
+        check_shape(config, {"weight": float, "gated": bool}, "encoder.json")
+        inner, weight = inside["meaning"], float(config["weight"])
+        if not isinstance(inner, SentenceEncoder):
+            raise DataError(f"encoder.json is damaged: it has views of a {inner.kind} encoder.")
+        encoder = cls(inner, 0, inside["words"], weight=weight, gated=config["gated"])
+        arrays = read_arrays(source / "encoder.safetensors")
+        widths = {"token_weights": (inner.n_tokens,), "means": (inner.dim + 2 * inner.width,)}
+        check_arrays(arrays, widths)
+        encoder.token_weights, encoder.means = arrays["token_weights"], arrays["means"]
+        encoder.dim = encoder._dim()
+        return encoder

@@ -149,7 +149,7 @@ class _StageLoop:
             raise TrainingError(
                 f"{self._where()}: out of memory with {len(rows)} texts in a batch; use a smaller "
                 "`batch_size`, shorten texts (`max_length`), train less of the encoder "
-                "(`tune='lora'`), or use another device (`device='cpu'`)."
+                "(`tune='last-2'`), or use another device (`device='cpu'`)."
             ) from error
         state.meter.add(self.names, values)
         self.state.step += 1

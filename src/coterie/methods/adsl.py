@@ -30,8 +30,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._files import save_arrays, write_json
-from coterie._trust import read_json, read_tensors
+from coterie._files import save_arrays
+from coterie._trust import read_tensors
 from coterie._types import Features, Floats, Ints, Terms
 from coterie._validation import (
     Dropout,
@@ -47,7 +47,6 @@ from coterie.blocks.assign import Assigner
 from coterie.blocks.layers import mlp
 from coterie.encoders.base import Encoder, RaggedTokens, Rows, distinct
 from coterie.encoders.lexical import BagOfWords
-from coterie.encoders.load import Loaders
 from coterie.engine import Batch, Stage, steps_for
 from coterie.errors import DataError, UsageError
 from coterie.words import Source, Vocabulary, make_word_vectors
@@ -383,36 +382,32 @@ class WordEncoder(Encoder):
 
     # Saving -----------------------------------------------------------------------------------
 
-    def save(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(
-            folder / "encoder.json",
-            {
-                "kind": WordEncoder.kind,
-                "takes": self.kind,
-                "face": self.face,
-                "layers": self.layers,
-                "width": self.width,
-                "max_length": self.max_length,
-                "dense_input": self.dense_input,
-                "normalize": self.normalize,
-                "stems": self.stems.words,
-                "words": self.words.words,
-            },
-        )
+    def to_config(self) -> dict[str, Any]:
+        names = ("face", "layers", "width", "max_length", "dense_input", "normalize")
+        words = {"stems": self.stems.words, "words": self.words.words}
+        return {**{name: getattr(self, name) for name in names}, **words}
+
+    def save_weights(self, folder: Path) -> None:
         arrays = {name: tensor.cpu().numpy() for name, tensor in self.state_dict().items()}
         save_arrays(folder / "encoder.safetensors", {"idf": self.idf, **arrays})
 
-    def restore(self, saved: dict[str, Any], arrays: dict[str, Tensor]) -> None:
-        """Take back what :meth:`save` wrote."""
-        self.width = int(saved["width"])
-        self.stems, self.words = Vocabulary(saved["stems"], stems=True), Vocabulary(saved["words"])
-        self.idf = arrays.pop("idf").numpy()
-        if saved["face"] == "code":
-            self.make_coder(*saved["layers"])
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], source: Path, inside: dict[str, Encoder]
+    ) -> WordEncoder:
+        made = cls(**{name: config[name] for name in ("dense_input", "max_length", "normalize")})
+        arrays = read_tensors(source / "encoder.safetensors")
+        made.width, made.idf = int(config["width"]), arrays.pop("idf").numpy()
+        made.stems, made.words = (
+            Vocabulary(config["stems"], stems=True),
+            Vocabulary(config["words"]),
+        )
+        if config["face"] == "code":
+            made.make_coder(*config["layers"])
         else:
-            self._make_words(len(self.words), arrays["cnn.convolutions.0.weight"].shape[1])
-        self.load_state_dict(arrays)
+            made._make_words(len(made.words), arrays["cnn.convolutions.0.weight"].shape[1])
+        made.load_state_dict(arrays)
+        return made
 
 
 class OneWordEncoder(WordEncoder):
@@ -439,15 +434,6 @@ class OneWordEncoder(WordEncoder):
             # does not show, and for texts of one word it costs little.
             rows = rows.double()
         return rows[:, None], torch.ones_like(rows[:, :1])
-
-
-def load_word_encoder(folder: Path) -> WordEncoder:
-    """Read back what :meth:`WordEncoder.save` wrote."""
-    saved = read_json(folder / "encoder.json")
-    cls = OneWordEncoder if saved["takes"] == OneWordEncoder.kind else WordEncoder
-    encoder = cls(**{name: saved[name] for name in ("dense_input", "max_length", "normalize")})
-    encoder.restore(saved, read_tensors(folder / "encoder.safetensors"))
-    return encoder
 
 
 class AutoencoderNet(nn.Module):
@@ -706,7 +692,6 @@ class ADSL(TextClusterer):
     """
 
     name: ClassVar[str] = "adsl"
-    _encoders: ClassVar[Loaders] = {WordEncoder.kind: load_word_encoder}
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "paper": {"label_norm": "softmax", "normalize": False},
         "paper-long": {"ae_lr": 5e-4, "label_norm": "softmax", "normalize": False},

@@ -74,9 +74,7 @@ from coterie.encoders import (
     universal_for,
 )
 from coterie.encoders.lexical import NGRAM_WEIGHT
-from coterie.encoders.load import split_names
 from coterie.encoders.reading import WHOLE
-from coterie.errors import UsageError
 from coterie.guided import Guided
 from coterie.metrics import accuracy
 
@@ -104,7 +102,6 @@ class Auto(WeightedClusterer):
         "auto" is all-MiniLM-L6-v2. Where its tokenizer cuts the texts into single letters or
         unknown tokens, character n-grams and words take its place ("lexical"); in the languages
         that "use-multilingual" knows, its vectors stand beside them if it is installed.
-        "A+B" has the views of both encoders side by side; one has to be a sentence encoder.
     effort : {"quick", "standard", "best"}, default="standard"
         6, 20 or 40 runs of k-means, on at most 10,000 different texts ("best": 60,000), drawn at
         random, or 75 per cluster up to 25,000.
@@ -158,19 +155,11 @@ class Auto(WeightedClusterer):
         return True
 
     def _make_encoder(self, seed: int) -> Encoder:
-        made = [self._load_encoder(name, seed) for name in split_names(self.encoder)[::-1]]
-        made.sort(key=lambda encoder: isinstance(encoder, SentenceEncoder))
-        encoder = made[0]
+        encoder = self._load_encoder(self.encoder, seed)
         if isinstance(encoder, SentenceEncoder):
             encoder = ViewsEncoder(encoder, seed)
         elif encoder.kind != "precomputed" and not isinstance(encoder, BagOfWords):
             encoder = MixedEncoder(encoder, NGRAM_WEIGHT, seed, CharNgrams(seed=seed))
-        for further in made[1:]:
-            if not isinstance(further, SentenceEncoder):
-                raise UsageError(
-                    f"`encoder={self.encoder!r}`: all but one have to be sentence encoders."
-                )
-            encoder = ViewsEncoder(further, seed, encoder)
         self._encoder: Encoder = encoder
         return encoder
 
@@ -182,7 +171,7 @@ class Auto(WeightedClusterer):
         universal = universal_for(inner, reading, texts, seed) if free else None
         self._tell(inner, reading, fallback=free, beside=universal is not None)
         if free and reading is not None and isinstance(inner, SentenceEncoder):
-            lexical = MultilingualViews(seed, universal) if universal else LexicalEncoder(seed)
+            lexical = MultilingualViews(seed) if universal else LexicalEncoder(seed)
             if reading.level == "not":
                 encoder = lexical
             elif reading.level == "mixed":
@@ -280,9 +269,7 @@ class Auto(WeightedClusterer):
         elif isinstance(self.encoder_, LexicalEncoder):
             seen = "character n-grams and words"
         elif isinstance(self.encoder_, ViewsEncoder):
-            several = isinstance(self.encoder_.lexical, MixedEncoder)
-            of = " of several encoders" if several else ""
-            seen = f"embeddings{of}, character n-grams and words"
+            seen = "embeddings, character n-grams and words"
         elif isinstance(self.encoder_, MixedEncoder):
             seen = "embeddings and character n-grams"
         remarks = [

@@ -47,7 +47,7 @@ from coterie.blocks.student_t import log_frequency, log_target
 from coterie.blocks.token_loss import IGNORED, token_cross_entropy
 from coterie.encoders import Encoder, SentenceEncoder, VectorEncoder
 from coterie.encoders.base import one_a_row
-from coterie.encoders.bert import layer_settings, through_fused
+from coterie.encoders.packing import layer_settings, through_fused
 from coterie.engine import Batch, Stage, steps_for
 from coterie.errors import UsageError
 from coterie.metrics import best_partners, dunn, silhouette

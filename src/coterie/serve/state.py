@@ -43,7 +43,7 @@ class Snapshot:
         self.labeller = Labeller.read(folder)
         self._labellers: dict[int, Labeller] = {}  # of other cuts of the merge tree
         own = {k: v for k, v in run.config.get("files", {}).items() if k.startswith("encoder/")}
-        self.encoder = json.dumps([run.config["encoder"], own], sort_keys=True)
+        self.encoder = json.dumps(own, sort_keys=True)
         self.version, self.texts, self.labels = run.version, run.texts, run.labels
         self.names = run.names
         first: dict[str, int] = {}

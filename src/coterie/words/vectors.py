@@ -5,13 +5,11 @@ from __future__ import annotations
 import importlib.util
 import logging
 from collections.abc import Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from coterie._cache import Cache, digest, is_on
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats
 from coterie._validation import need
@@ -35,10 +33,9 @@ def make_word_vectors(
     Parameters
     ----------
     source : {"auto", "skipgram", "ppmi"} or a file
-        "skipgram" learns them from the texts with gensim, and keeps them beside the vectors of
-        texts (``COTERIE_CACHE``) for the next run with the same seed; "ppmi" takes the singular
-        vectors of the positive pointwise mutual information of neighbouring words; "auto" is
-        "skipgram" where gensim is installed. A file has a word and its numbers on each line.
+        "skipgram" learns them from the texts with gensim; "ppmi" takes the singular vectors of
+        the positive pointwise mutual information of neighbouring words; "auto" is "skipgram"
+        where gensim is installed. A file has a word and its numbers on each line.
     texts : sequence of str
     vocabulary : Vocabulary
     dim : int
@@ -118,43 +115,16 @@ def _is_header(parts: list[str]) -> bool:
 
 
 def _skipgram(texts: Sequence[str], dim: int, seed: int) -> dict[str, Floats]:
-    """Vectors of all words, which are kept on disk for the next run over the same texts."""
-    seed = derive_seed(seed, "skipgram") % 2**31
-    sentences = [split_words(text) for text in texts]
-    words = sorted({word for sentence in sentences for word in sentence})
-    if not words or not is_on():
-        return _learned(sentences, dim, seed)
-    cache, keys = Cache(_space(sentences, dim, seed)), [digest(word) for word in words]
-    vectors, missing = cache.vectors(keys, dim)
-    if len(missing):
-        known = _learned(sentences, dim, seed)
-        vectors = np.stack([known[word] for word in words])
-        cache.write(keys, vectors)
-    return dict(zip(words, vectors, strict=True))
-
-
-def _space(sentences: list[list[str]], dim: int, seed: int) -> str:
-    """Digest of all that decides the vectors."""
-    version = need("gensim", "words").__version__
-    settings = ("skipgram", dim, WINDOW, NEGATIVE, EPOCHS, seed, version)
-    whole = blake2b(repr(settings).encode())
-    for sentence in sentences:
-        line = f"{' '.join(sentence)}\n"  # words hold no white space
-        whole.update(line.encode("utf-8", "surrogatepass"))
-    return whole.hexdigest()
-
-
-def _learned(sentences: list[list[str]], dim: int, seed: int) -> dict[str, Floats]:
     word2vec: Any = need("gensim.models.word2vec", "words")
     model = word2vec.Word2Vec(
-        sentences,
+        [split_words(text) for text in texts],
         vector_size=dim,
         window=WINDOW,
         negative=NEGATIVE,
         sg=1,
         min_count=1,
         epochs=EPOCHS,
-        seed=seed,
+        seed=derive_seed(seed, "skipgram") % 2**31,
         workers=1,  # more threads would make the vectors depend on their race
     )
     return {word: model.wv[word] for word in model.wv.index_to_key}

@@ -16,7 +16,8 @@ from coterie._types import Floats, Ints
 from coterie._validation import PositiveFloat, PositiveInt, check_choice
 from coterie.base import TextClusterer, second_step
 from coterie.blocks.assign import ArrayAssigner, Assigner
-from coterie.encoders import Encoder, TopicShares
+from coterie.encoders import Encoder
+from coterie_bench.baselines.encoders import TopicShares
 
 SMALLEST = 1e-30  # a share of zero has a logarithm, too
 log = logging.getLogger(__name__)

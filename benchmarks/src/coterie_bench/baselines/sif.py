@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from coterie.encoders import Encoder, SIFEncoder
+from coterie.encoders import Encoder
 from coterie.methods.classical import TwoStep
+from coterie_bench.baselines.encoders import SIFEncoder
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -24,14 +24,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._files import save_arrays, write_json
-from coterie._trust import read_json, read_tensors
+from coterie._files import save_arrays
+from coterie._trust import read_tensors
 from coterie._types import Features, Floats, Ints, Terms
 from coterie._validation import Dropout, NonNegativeFloat, NonNegativeInt, PositiveInt
 from coterie.base import TextClusterer, TrainingContext
 from coterie.encoders import BagOfWords, Encoder
 from coterie.encoders.base import RaggedTokens, Rows, distinct
-from coterie.encoders.load import Loaders
 from coterie.engine import Batch, Stage, steps_for
 from coterie.errors import DataError, UsageError
 from coterie.neighbors import similarity_blocks
@@ -299,24 +298,24 @@ class DynamicEncoder(Encoder):
         vectors: Tensor = self.cnn(self.embedding(features["input_ids"]), lengths)
         return vectors.float()
 
-    def save(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        settings = {"kind": self.kind, "max_length": self.max_length, "words": self.words.words}
-        write_json(folder / "encoder.json", settings)
+    def to_config(self) -> dict[str, Any]:
+        return {"max_length": self.max_length, "words": self.words.words}
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], source: Path, inside: dict[str, Encoder]
+    ) -> DynamicEncoder:
+        weights = read_tensors(source / "encoder.safetensors")
+        made = cls(max_length=int(config["max_length"]))
+        made.words = Vocabulary(config["words"])
+        size, width = weights["embedding.weight"].shape
+        made._make(size - 1, width)
+        made.load_state_dict(weights)
+        return made
+
+    def save_weights(self, folder: Path) -> None:
         weights = {name: tensor.cpu().numpy() for name, tensor in self.state_dict().items()}
         save_arrays(folder / "encoder.safetensors", weights)
-
-
-def load_dynamic(folder: Path) -> DynamicEncoder:
-    """Read back what :meth:`DynamicEncoder.save` wrote."""
-    saved = read_json(folder / "encoder.json")
-    weights = read_tensors(folder / "encoder.safetensors")
-    encoder = DynamicEncoder(max_length=int(saved["max_length"]))
-    encoder.words = Vocabulary(saved["words"])
-    size, width = weights["embedding.weight"].shape
-    encoder._make(size - 1, width)
-    encoder.load_state_dict(weights)
-    return encoder
 
 
 class STCCNet(nn.Module):
@@ -392,7 +391,6 @@ class STCC(TextClusterer):
     """
 
     name: ClassVar[str] = "stcc"
-    _encoders: ClassVar[Loaders] = {DynamicEncoder.kind: load_dynamic}
 
     batch_size: PositiveInt = 200
     code: Code = "lpi"

@@ -250,7 +250,7 @@ class VaSCL(TunedClusterer):
         if self.tune in STILL:
             raise UsageError(
                 f"`tune={self.tune!r}` leaves the vectors as they are, and k-means clusters "
-                "nothing else: use `tune='lora'`, 'last-2' or 'full'."
+                "nothing else: use `tune='last-2'` or 'full'."
             )
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> VaSCLNet:
