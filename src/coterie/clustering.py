@@ -9,7 +9,6 @@ leaves the one or the other.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -37,7 +36,6 @@ from coterie.hierarchy import LEVEL_COLUMN, Hierarchy, rename_levels
 from coterie.report.folder import write_map
 from coterie.run_files import (
     MANIFEST,
-    SHARDS,
     RunFiles,
     check_known,
     model_folder,
@@ -450,7 +448,6 @@ def write(
         save_clusters(after.fitted, folder / "model", outliers=grown)
     if is_new("table"):
         write_rows(folder / "assignments.csv", after.table, {})
-        shutil.rmtree(folder / SHARDS, ignore_errors=True)
     if is_new("clusters") or is_new("hierarchy") or is_new("tree"):
         write_clusters(folder, after.clusters, after.hierarchy, after.tree)
     if after.map is not None and is_new("map"):

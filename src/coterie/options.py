@@ -212,7 +212,7 @@ class Options(Reading):
     )
     engine: Literal["local", "ray"] = option(
         "local",
-        "local, or ray: distribute a folder of Parquet files over a Ray cluster; same result.",
+        "local, or ray: distribute the rows of Parquet files over a Ray cluster; same result.",
         "Advanced",
         "NAME",
     )

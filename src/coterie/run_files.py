@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -47,7 +47,7 @@ from coterie._trust import (
 )
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_path, checked, need
-from coterie.corpus.corpus import CleanTexts, cell_values, clean_values, value_to_text
+from coterie.corpus.corpus import CleanTexts, cell_values, clean_values
 from coterie.corpus.source import LONGEST_ROW
 from coterie.corpus.write import bare_name, result_kind
 from coterie.description import Cluster
@@ -59,9 +59,7 @@ MANIFEST = "manifest.json"
 NO_CLUSTER = "(no text)"  # the name of the cluster of a row without a text
 NONE_OF_THESE = "(none of these)"  # and of an outlier
 HEADER = 1 << 20  # bytes that its header has at most
-SHARD_ROWS = 10_000  # of a Parquet file, read at a time
-SHARDS = "assignments"  # folder of the table, where the input was a large folder of Parquet files
-TABLE = r"assignments(-no-texts|-spreadsheet)?\.(csv|jsonl|parquet|xlsx)|assignments/.+\.parquet"
+TABLE = r"assignments(-no-texts|-spreadsheet)?\.(csv|jsonl|parquet|xlsx)"
 RESULT = re.compile(
     rf"{TABLE}|rows\.csv|clusters(-no-texts)?\.xlsx"
     r"|(clusters|levels|map|stability)\.json"
@@ -362,22 +360,13 @@ class RunFiles:
     def check(self) -> None:
         """Refuse a folder that is no finished run, or whose results cannot be read."""
         _ = self.manifest, self.clusters, self.hierarchy, self.map
-        for part in shards_of(self.folder) or [table_of(self.folder)]:
-            if part.exists():
-                check_file(part)
-
-
-def shards_of(folder: Path) -> list[Path]:
-    """The files of the table of a run, in their order, where it is a folder of them; else none."""
-    base = inside(folder, SHARDS)
-    found = base.rglob("*.parquet") if base.is_dir() else ()
-    named = {path.relative_to(base).as_posix(): path for path in found if path.name[0] != "."}
-    return [named[name] for name in sorted(named)]
+        if table_of(self.folder).exists():
+            check_file(table_of(self.folder))
 
 
 def table_of(folder: Path) -> Path:
-    """The table of a run: a file, or a folder of Parquet files."""
-    return inside(folder, SHARDS if shards_of(folder) else "assignments.csv")
+    """The table of a run."""
+    return inside(folder, "assignments.csv")
 
 
 def read_assignments(folder: Path) -> pa.Table:
@@ -393,9 +382,6 @@ def table_parts(path: Path) -> Iterator[pa.RecordBatch]:
 
     names = read_header(path)
     own = own_columns(names)
-    if path.name == SHARDS:
-        yield from _shard_parts(path, own)
-        return
     block = min(LONGEST_ROW + HEADER, check_file(path).st_size)  # Arrow reads no row that is longer
     with damaged(path, "a table of coterie"):
         kinds = {n: result_kind(n) if n in own.values() else pa.string() for n in names}
@@ -418,43 +404,12 @@ def table_parts(path: Path) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_pylist([], pa.schema(kinds))
 
 
-def _shard_parts(folder: Path, own: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-    """The same of a folder of Parquet files."""
-    import pyarrow.parquet
-
-    for path in shards_of(folder.parent):
-        check_file(path)
-        with damaged(path, "a table of coterie"):
-            reader = pyarrow.parquet.ParquetFile(path)
-            empty = pa.RecordBatch.from_pylist([], reader.schema_arrow)
-            for batch in chain(reader.iter_batches(SHARD_ROWS), [empty]):
-                part = as_cells(batch, own)
-                _check_labels(part, own, path)
-                yield part
-
-
-def as_cells(batch: pa.RecordBatch, own: Mapping[str, str]) -> pa.RecordBatch:
-    """Rows of a Parquet file as a table of coterie has them: see :func:`read_assignments`."""
-    columns = [
-        column.cast(result_kind(name)) if name in own.values() else as_texts(column)
-        for name, column in zip(batch.schema.names, batch.columns, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
-
-
 def _check_labels(part: pa.RecordBatch, own: Mapping[str, str], path: Path) -> None:
     labels = part.column(own["cluster"])
     known = pc.min_max(labels)
     low, high = known["min"].as_py(), known["max"].as_py()
     if labels.null_count or (len(part) and not -1 <= low <= high < HIGHEST_ID):
         raise DataError(f"{path}: the column 'cluster' has numbers that no cluster has.")
-
-
-def as_texts(column: pa.Array) -> pa.Array:
-    """The cells as a CSV file has them; missing ones are empty."""
-    if pa.types.is_string(column.type):
-        return column.fill_null("")
-    return pa.array([value_to_text(cell) for cell in cell_values(column)], pa.string())
 
 
 def with_types(table: pa.Table, manifest: Mapping[str, Any]) -> pa.Table:
@@ -513,12 +468,6 @@ def to_frame(table: pa.Table) -> Any:
 
 def read_header(path: Path) -> list[str]:
     """Names of the columns of a table that coterie wrote."""
-    if path.name == SHARDS:
-        import pyarrow.parquet
-
-        first = shards_of(path.parent)[0]
-        with damaged(first, "a table of coterie"):
-            return list(pyarrow.parquet.read_schema(first).names)
     with open_file(path) as file:
         head = file.read(HEADER).decode("utf-8", "replace")
     try:

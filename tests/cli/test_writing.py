@@ -66,7 +66,7 @@ def test_an_input_is_never_the_output(made: Path, mine: Path, link: str | None) 
 def test_other_files_are_not_replaced_but_own_ones_are(
     made: Path, mine: Path, tmp_path: Path
 ) -> None:
-    for name in ("thesis.csv", "thesis.tsv", "thesis.jsonl", "thesis.parquet", "thesis.xlsx"):
+    for name in ("thesis.csv", "thesis.jsonl", "thesis.parquet", "thesis.xlsx"):
         out = tmp_path / name
         out.write_text("years of work")
         assert "has not written it" in run("predict", made, mine, "--out", out, code=2)
@@ -98,17 +98,8 @@ def test_the_input_of_a_run_is_never_a_file_that_it_replaces(finished: Path) -> 
     assert content(finished) == before
 
 
-def test_parts_and_exports_never_go_into_a_run(
-    finished: Path, made: Path, mine: Path, tmp_path: Path
-) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet
-
+def test_exports_never_go_into_another_run(finished: Path, made: Path) -> None:
     before = content(finished)
-    (tmp_path / "parts").mkdir()
-    pyarrow.parquet.write_table(pa.table({"text": ["an apple"]}), tmp_path / "parts" / "a.parquet")
-    said = run("predict", made, tmp_path / "parts", "--out", finished, code=2)
-    assert says(said, "holds a manifest.json")
     said = run("export", made, "--to", "jsonl", "--out", finished, code=2)
     assert says(said, "holds another run")
     assert content(finished) == before

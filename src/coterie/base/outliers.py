@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -58,26 +57,6 @@ class Assessed:
         """The most probable cluster of each text, -1 for texts without a word."""
         p = self.probabilities
         return np.asarray(np.where(p.any(axis=1), p.argmax(axis=1), -1), dtype=np.int64)
-
-    @property
-    def nbytes(self) -> int:
-        """Of all arrays."""
-        return sum(getattr(array, "nbytes", 0) for array in vars(self).values())
-
-    @staticmethod
-    def gather(parts: Sequence[Assessed], part: Ints, row: Ints) -> Assessed:
-        """Rows of several, in any order."""
-
-        def rows(name: str) -> Any:
-            first = getattr(parts[0], name)
-            if first is None:
-                return None
-            out = np.empty((len(row), *first.shape[1:]), dtype=first.dtype)
-            for i, one in enumerate(parts):
-                out[part == i] = getattr(one, name)[row[part == i]]
-            return out
-
-        return Assessed(**{one.name: rows(one.name) for one in fields(Assessed)})
 
     def outliers(self, limit: OutlierLimit) -> Bools:
         """Which texts belong to none of the clusters; limits are those of the finest ones."""

@@ -65,7 +65,7 @@ NO_CACHE = option(
     "--no-cache",
     callback=without_cache,
 )
-ENGINE = option("local", "local, or ray: distribute Parquet files over a Ray cluster.")
+ENGINE = option("local", "local, or ray: distribute the rows of Parquet files over a Ray cluster.")
 WORKERS = option(None, "Processes of --engine ray. Default: one per GPU, or per 4 CPUs.")
 FAIL_ABOVE = option(
     None, "Exit code 4 if more than this share of the new texts fit nowhere, e.g. 10%."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -27,12 +27,10 @@ def predict(
         ...,
         metavar="FILE",
         help="CSV, TSV, JSONL, Parquet, Arrow, Excel or plain text file; - for standard "
-        "input; a folder or a pattern of Parquet files.",
+        "input; a folder or a pattern of files of one table.",
     ),
     out: Path | None = option(
-        None,
-        "File to write, format by suffix; or a folder for many files. Default: CSV to stdout.",
-        "--out -o",
+        None, "File to write, format by suffix. Default: CSV to stdout.", "--out -o"
     ),
     text_column: str | None = options.TEXT_COLUMN,
     id_column: str | None = options.ID_COLUMN,
@@ -54,12 +52,6 @@ def predict(
         "Your own embeddings in place of an encoder: a column with lists of numbers, or a file "
         "with a row for each row (.npy, .parquet).",
     ),
-    keep_vectors: bool = switch(
-        "--keep-vectors", "Add the vector of each text as a column, in a folder of Parquet files."
-    ),
-    resume: bool = switch(
-        "--resume", "In a folder of Parquet files: continue with those not labelled yet."
-    ),
     engine: str = options.ENGINE,
     workers: int | None = options.WORKERS,
     drift: bool = switch(
@@ -76,8 +68,7 @@ def predict(
     It reads and writes in chunks, so memory does not grow with the file. The output is complete
     or not there.
 
-    From a folder of Parquet files it writes a folder with as many files. --engine ray distributes
-    them over the machines of a Ray cluster; if a worker dies, another one labels its file.
+    --engine ray distributes the rows of Parquet files over the machines of a Ray cluster.
 
     --drift compares the texts with those of the run. With --fail-above 10% the exit code is 4 if
     more than 10% of the texts fit no cluster; the output is written all the same.
@@ -86,37 +77,29 @@ def predict(
 
         coterie predict tickets.clusters new.csv --out labelled.csv
         cat new.jsonl | coterie predict tickets.clusters - --format jsonl | head
-        coterie predict tickets.clusters parts/ --out labelled/ --engine ray
+        coterie predict tickets.clusters parts/ --out labelled.parquet --engine ray
     """
     from coterie.drift import read_share
-    from coterie.runs.label import predict_file
-    from coterie.runs.shards import is_sharded, predict_shards
+    from coterie.runs.large import predict_file
 
     limit = None if fail_above is None else read_share(fail_above)
     watched = drift or limit is not None
-    given: dict[str, Any] = {"text_column": text_column, "id_column": id_column}
-    given |= {"outlier_limit": outlier_limit}
-    given |= {"level": None if level is None else read_number(level)}
-    if keep_vectors or engine != "local" or workers is not None or is_sharded(file):
-        if format not in ("auto", "parquet"):
-            raise UsageError(
-                f"--format {format}: many files, --keep-vectors and --engine ray are Parquet only."
-            )
-        if out is None or file == "-":
-            raise UsageError(
-                "many files, --keep-vectors and --engine ray need files to read and a folder as "
-                "--out."
-            )
-        if watched or vectors is not None:
-            raise UsageError("--drift, --fail-above and --vectors take one file, not many.")
-        given |= {"engine": engine, "workers": workers, "keep_vectors": keep_vectors}
-        given["resume"] = resume
-        predict_shards(folder, file, out, **given)
-        return
-    if resume:
-        raise UsageError("--resume needs a folder of Parquet files; one file is read from the top.")
-    given |= {"vectors": vectors, "format": format, "encoding": encoding, "header": header}
-    done = predict_file(folder, file, sys.stdout if out is None else out, drift=watched, **given)
+    done = predict_file(
+        folder,
+        file,
+        sys.stdout if out is None else out,
+        level=None if level is None else read_number(level),
+        outlier_limit=outlier_limit,
+        drift=watched,
+        vectors=vectors,
+        engine=engine,
+        workers=workers,
+        text_column=text_column,
+        id_column=id_column,
+        format=format,
+        encoding=encoding,
+        header=header,
+    )
     if out is not None:
         say("\n".join([f"{counted(done.rows, 'row')} written to {out}", *done.notes]))
     say_header(done.read)
@@ -140,7 +123,7 @@ def update(
         ...,
         metavar="FILE",
         help="New rows: CSV, TSV, JSONL, Parquet, Arrow, Excel or plain text file; - for "
-        "standard input; a folder of Parquet files, if the table of the run is one.",
+        "standard input.",
     ),
     text_column: str | None = option(
         None, "Column of FILE with the texts. Default: called as in the run.", "--text-column -t"
@@ -151,8 +134,6 @@ def update(
     format: str = options.FORMAT,
     encoding: str = options.ENCODING,
     header: bool | None = options.HEADER,
-    engine: str = options.ENGINE,
-    workers: int | None = options.WORKERS,
     no_cache: bool = options.NO_CACHE,
     as_json: bool = options.AS_JSON,
 ) -> None:
@@ -169,14 +150,10 @@ def update(
 
     If you stop it, the run is as it was: repeat the command. It does not add a file twice.
 
-    If the table of the run is a folder of Parquet files, update labels new files one by one, with
-    --engine ray on a cluster, and looks for new clusters in a sample.
-
     Examples:
 
         coterie update tickets.clusters new.csv --dry-run
         coterie update tickets.clusters new.csv
-        coterie update tickets.clusters parts/ --engine ray
         coterie edit tickets.clusters --undo
     """
     from coterie.drift import read_share
@@ -193,8 +170,6 @@ def update(
         format=format,
         encoding=encoding,
         header=header,
-        engine=engine,
-        workers=workers,
     )
     if as_json:
         show_json(found.to_dict())

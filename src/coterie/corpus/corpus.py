@@ -300,7 +300,7 @@ class LargeTable:
     read: Callable[[], Iterator[Chunk]]  # goes through the rows, in parts
     survey: Survey  # what the first look through them found
     columns: Any  # those that are worth counting
-    shards: Sequence[Any] = ()  # the files, where each is labelled by itself
+    files: Sequence[str] = ()  # of Parquet, where a cluster labels the rows
 
     def __iter__(self) -> Iterator[Chunk]:
         """The rows of the first look, and no others: a log file may have grown since."""
@@ -314,9 +314,13 @@ class LargeTable:
             yield chunk
             if rows == total:
                 return
-        raise DataError(
-            f"{self.name} was changed while it was read: the {total:,} rows of the first pass are "
-            "gone. Copy the file, and run the command on the copy."
+        raise self.changed()
+
+    def changed(self) -> DataError:
+        """What to say if the rows are others than those of the first look."""
+        return DataError(
+            f"{self.name} was changed while it was read: the {self.survey.rows:,} rows of the "
+            "first pass are gone. Copy the file, and run the command on the copy."
         )
 
 

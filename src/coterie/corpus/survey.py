@@ -59,7 +59,6 @@ class StreamSampler:
         self._kept: dict[int, tuple[str, int]] = {}  # digest to text and row
         self._bar = int(EMPTY)  # a text with a higher digest is not in the sample
         self._sha: Any = hashlib.sha256()
-        self._shas: dict[int, str] = {}  # of merged ones, by their first row
         self._flags: dict[str, tuple[int, list[int]]] = {kind: (0, []) for kind in NOTE_TEXTS}
 
     def add(self, chunk: Chunk) -> None:
@@ -81,33 +80,10 @@ class StreamSampler:
             count, listed = self._flags[kind]
             self._flags[kind] = (count + len(rows), (listed + rows)[:LISTED_ROWS])
 
-    def finish(self) -> None:
-        """Keep no more than a merge needs; nothing can be added any more."""
-        self._prune()
-        parts = [self._digests[first] for first in sorted(self._digests)]
-        if parts:
-            self._digests = {min(self._digests): np.concatenate(parts)}
-        self._sha = self._sha.hexdigest()
-
-    def merge(self, other: StreamSampler) -> None:
-        """Take in other rows that a finished one has seen; the order of merges does not matter."""
-        self._digests |= other._digests
-        self._shas |= {first: other._sha for first in other._digests}
-        for digest, (text, row) in other._kept.items():
-            if digest < self._bar and row < self._kept.get(digest, ("", row + 1))[1]:
-                self._kept[digest] = (text, row)
-        if len(self._kept) > 2 * self.n:
-            self._prune()
-        for kind, (count, listed) in other._flags.items():
-            known, rows = self._flags[kind]
-            self._flags[kind] = (known + count, sorted(rows + listed)[:LISTED_ROWS])
-
     def done(self, text_column: str = "text") -> Survey:
         """The result; rejects a corpus without a word."""
         parts = [self._digests[row] for row in sorted(self._digests)]
         digests = np.concatenate(parts) if parts else np.empty(0, np.uint64)
-        for row in sorted(self._shas):
-            self._sha.update(self._shas[row].encode())
         filled = digests != EMPTY
         if not filled.any():
             raise no_words(len(digests), text_column)

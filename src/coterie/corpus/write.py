@@ -262,7 +262,6 @@ class TableWriter:
     def __init__(self, path: Path, file: IO[bytes]) -> None:
         self.path, self.suffix = path, check_suffix(path)
         self.rows = 0  # written so far
-        self.facts: dict[str, str] = {}  # for the footer of a Parquet file; read at the end
         self._file = file
         self._parquet: Any = None
 
@@ -279,7 +278,6 @@ class TableWriter:
     def close(self) -> None:
         """Write the footer of a Parquet file."""
         if self._parquet is not None:
-            self._parquet.add_key_value_metadata(self.facts)
             self._parquet.close()
 
     def _write_parquet(self, whole: pa.Table) -> None:

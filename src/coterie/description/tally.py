@@ -98,16 +98,11 @@ class ColumnLook:
         self._values: dict[str, Counter[str]] | None = None
         self._votes = 0
 
-    def begin(self, table: pa.Table) -> None:
-        """Find out which columns there are, and which holds dates, by the first rows."""
+    def add(self, table: pa.Table) -> None:
+        """Look at the next rows; the first ones tell which column holds dates."""
         if self._values is None:
             self._date, others = self._find_dates(table)
             self._values = {name: Counter() for name in others}
-
-    def add(self, table: pa.Table) -> None:
-        """Look at the next rows."""
-        self.begin(table)
-        assert self._values is not None
         for name, counts in list(self._values.items()):
             for start in range(0, table.num_rows, LOOKED_AT):
                 cells = cell_values(table.column(name).slice(start, LOOKED_AT))
@@ -119,15 +114,6 @@ class ColumnLook:
         if self._date is not None:
             texts = {str(value).strip() for value in cell_values(table.column(self._date))}
             self._votes += sum(order_of_parts(texts))
-
-    def merge(self, other: ColumnLook) -> None:
-        """Add what another one, that began with the same columns, has seen in other rows."""
-        assert self._values is not None and other._values is not None
-        self._votes += other._votes
-        for name, counts in list(self._values.items()):
-            counts.update(other._values.get(name, ()))
-            if name not in other._values or len(counts) > MOST_DISTINCT:
-                del self._values[name]
 
     def done(self) -> Kinds:
         """The columns found."""
@@ -211,22 +197,6 @@ class Tally:
             cells = cell_values(table.column(self.kinds.date))
             dates, _, _ = parse_dates(cells, month_first=self.kinds.month_first)
             self._dates.update(zip(dates, labels, strict=True))
-
-    def empty(self) -> Tally:
-        """One that counts the same, from the start."""
-        return Tally(self.kinds, self.close, self.finest)
-
-    def merge(self, other: Tally) -> None:
-        """Add what another one has counted in other rows."""
-        self.rows += other.rows
-        self.outliers += other.outliers
-        self.confidence += other.confidence
-        self.leaves.update(other.leaves)
-        self.unsure.update(other.unsure)
-        self.sizes.update(other.sizes)
-        self._dates.update(other._dates)
-        for name, pairs in self._pairs.items():
-            pairs.update(other._pairs[name])
 
     def figures(self) -> dict[str, Any]:
         """Mean confidence and close calls, as :func:`coterie.summary.measure` has them."""

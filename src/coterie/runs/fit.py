@@ -23,7 +23,6 @@ from coterie.guidance import Guidance
 from coterie.methods.auto import Auto
 from coterie.options import Options, with_options
 from coterie.run_files import index_of
-from coterie.runs.engine import Engine
 from coterie.runs.folder import TRAINING, begin_facts, refuse_taken
 from coterie.runs.guide import about_guidance, digest, read_guidance
 from coterie.runs.outputs import check_run_output
@@ -69,11 +68,11 @@ def cluster(data: object, asked: Options) -> Run:
     >>> run.predict(["my apple"])["name"].to_pylist() == [run.clusters[run.labels[0]].name]
     True
     """
-    with one_blas_thread(), Engine(asked.engine, asked.workers) as engine:
-        return _make_run(data, asked, engine)
+    with one_blas_thread():
+        return _make_run(data, asked)
 
 
-def _make_run(data: object, asked: Options, engine: Engine) -> Run:
+def _make_run(data: object, asked: Options) -> Run:
     taken = {"resume": asked.resume, "overwrite": asked.overwrite}
     folder, temporary = asked.folder, None
     if folder is None:
@@ -86,7 +85,7 @@ def _make_run(data: object, asked: Options, engine: Engine) -> Run:
     refuse_taken(path, **taken)
     check_replaceable(path)
     model = asked.make_checked_model()
-    corpus, encoder = read_texts(data, asked, engine)
+    corpus, encoder = read_texts(data, asked)
     if encoder is not None:  # vectors of the user's own
         model.encoder, asked = encoder, replace(asked, encoder=encoder, vectors=None)
     earlier = None
@@ -105,7 +104,7 @@ def _make_run(data: object, asked: Options, engine: Engine) -> Run:
             fit.fitting.run()
             if guidance is not None:
                 facts["guidance"] = about_guidance(guidance, model)
-            results = Results(facts, asked, model, corpus, earlier, fit.medium, engine)
+            results = Results(facts, asked, model, corpus, earlier, fit.medium)
 
             def write(fresh: Path) -> None:
                 if (place / HISTORY).exists():

@@ -73,17 +73,6 @@ def _is_abandoned(temporary: Path) -> bool:
     return int(match[1]) == os.getpid()  # of an earlier process that had this number
 
 
-def check_shards_folder(out: Path) -> None:
-    """Refuse a folder for labelled parts that holds a run, or a manifest of something else."""
-    file = out / "manifest.json"
-    found = _manifest(file)
-    if file.exists() and not (isinstance(found, dict) and {"parts", "counts"} <= set(found)):
-        raise UsageError(
-            f"`out={str(out)!r}` holds a manifest.json that is not of labelled parts; choose "
-            "another folder."
-        )
-
-
 def check_run_output(out: Path, inputs: Iterable[str | Path | None]) -> None:
     """Refuse to put a run where one of its inputs would be replaced by it."""
     for given in inputs:

@@ -6,9 +6,10 @@ and counted, part by part, in memory that does not grow with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +17,16 @@ import numpy as np
 import pyarrow as pa
 
 from coterie._facts import hardware, peak_memory
-from coterie._progress import Progress, make_progress, working
+from coterie._progress import make_progress, working
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.base.edited import EditedAssigner, Merge, edited
 from coterie.clustering import Clustering, describe_rows, write, write_clusters
 from coterie.consensus import EXACT, TINY, neighborhood
-from coterie.corpus import Chunk, Corpus, LargeTable, write_rows
+from coterie.corpus import Corpus, LargeTable, write_rows
 from coterie.corpus.corpus import combine
-from coterie.corpus.write import open_table, table_rows
+from coterie.corpus.write import open_table
 from coterie.description import (
     Cluster,
     count_terms,
@@ -45,20 +46,15 @@ from coterie.neighbors import nearest_by_distance
 from coterie.options import Options
 from coterie.report.folder import make_map, write_map
 from coterie.run_files import (
-    SHARDS,
     own_columns,
     read_clusters,
-    read_header,
     read_levels,
     result_columns,
     seal,
-    shards_of,
-    table_parts,
 )
-from coterie.runs.engine import Engine
 from coterie.runs.folder import now
-from coterie.runs.label import Labeller, label, model_digest
-from coterie.runs.shards import Job, label_shards, read_batches
+from coterie.runs.label import Labeller
+from coterie.runs.large import label, label_by_ray
 from coterie.summary import CLOSE, summarise
 from coterie.tree import Tree, TreeRows, grow
 
@@ -116,12 +112,11 @@ def _assigner(inner: Any, tree: Tree, into: Ints) -> EditedAssigner:
 class Results:
     """The results of a fitted model, and how they are written.
 
-    ``facts`` are the manifest so far; ``earlier`` is the run whose numbers and names are
-    taken over; ``medium`` the number of clusters to show of a run that found it itself; ``engine``
-    labels many files.
+    ``facts`` are the manifest so far; ``earlier`` is the run whose numbers and names are taken
+    over; ``medium`` the number of clusters to show of a run that found it itself.
     """
 
-    def __init__(  # noqa: PLR0913 - what a run is made of
+    def __init__(
         self,
         facts: dict[str, Any],
         options: Options,
@@ -129,11 +124,9 @@ class Results:
         corpus: Corpus,
         earlier: EarlierRun | None = None,
         medium: int = 0,
-        engine: Engine | None = None,
     ) -> None:
         self.facts, self.options, self.model = facts, options, model
         self.corpus, self.earlier, self.medium = corpus, earlier, medium
-        self.engine = engine or Engine()
         self.remarks: list[str] = []  # about single files, in sentences
 
     def write(self, work: Path) -> None:
@@ -344,17 +337,13 @@ class Results:
         fitted = self._write_sample(work, large)
         clusters, tree = read_clusters(work)
         hierarchy = read_levels(work, tree)
-        tally = self._label_all(work, large, Labeller(self.model, clusters, hierarchy, tree=tree))
+        labeller = Labeller(self.model, clusters, hierarchy, tree=tree)
+        parts = label(large, labeller)
+        if large.files:
+            parts = label_by_ray(large.files, self.options.workers, work, large.text_column)
+        tally = self._write_rows(work, large, parts, "cluster" if tree is None else tree.column)
         clusters, hierarchy, tree = count_rows(tally, clusters, hierarchy, tree)
         write_clusters(work, clusters, hierarchy, tree)
-        for form in dict.fromkeys(self.options.write):
-            if form != "csv":
-                with open_table(work / f"assignments.{form}") as table:
-                    for path in shards_of(work):
-                        for batch in read_batches(path):
-                            table.write(batch, {})
-                    for part in () if large.shards else joined(large, work / "assignments.csv"):
-                        table.write(*part)
         facts = {**self.facts, **fitted, **self.finished, **self.outliers(tally.outliers)}
         facts["figures"] = tally.figures()
         if tree is not None:
@@ -398,46 +387,27 @@ class Results:
         made |= {"rows": found.first[made["rows"]].tolist(), "total": found.filled}
         write_map(work, made)
 
-    def _label_all(self, work: Path, large: LargeTable, labeller: Labeller) -> Tally:
-        """Write the table of all rows, and count them."""
-        tree = labeller.tree
-        tally = Tally(large.columns, CLOSE, "cluster" if tree is None else tree.column)
-        progress = make_progress(self.options.verbose)
-        if large.shards:
-            self._label_shards(work, large, labeller, tally, progress)
-            return tally
-        with (
-            open_table(work / "assignments.csv") as table,
-            working(progress, "assign", len(self.corpus)),
-        ):
-            for rows, columns in label(large, labeller):
-                table.write(rows, columns)
-                tally.add(rows, columns)
-                progress.advance(table.rows)
+    def _write_rows(
+        self, work: Path, large: LargeTable, parts: Iterable[pa.Table], finest: str
+    ) -> Tally:
+        """Write the tables of all rows, and count them; ``finest`` is a result column."""
+        tally, total = Tally(large.columns, CLOSE, finest), len(self.corpus)
+        with ExitStack() as opened:
+            forms = dict.fromkeys(("csv", *self.options.write))
+            tables = [
+                opened.enter_context(open_table(work / f"assignments.{form}")) for form in forms
+            ]
+            progress = make_progress(self.options.verbose)
+            opened.enter_context(working(progress, "assign", total))
+            for part in parts:
+                for table in tables:
+                    table.write(part, {})
+                own = own_columns(part.column_names).items()
+                tally.add(part, {name: part[column].to_pylist() for name, column in own})
+                progress.advance(tally.rows)
+        if tally.rows != total:
+            raise large.changed()
         return tally
-
-    def _label_shards(
-        self, work: Path, large: LargeTable, labeller: Labeller, tally: Tally, progress: Progress
-    ) -> None:
-        """The same for many files: each is labelled by itself, into a folder of as many."""
-        job = Job(
-            work,
-            model_digest(work),
-            large.text_column,
-            self.corpus.id_column,
-            made_from={"texts": large.survey.sha256, "model": model_digest(work / "model")},
-            tally=tally.empty(),
-        )
-        shards = [replace(shard, target=work / SHARDS / shard.name) for shard in large.shards]
-        label_shards(
-            job,
-            shards,
-            self.engine,
-            labeller,
-            progress,
-            lambda _, found: tally.merge(found),
-            "repeat the command",
-        )
 
 
 def count_rows(
@@ -455,16 +425,3 @@ def count_rows(
         levels = [tally.nested(level, above) for level, above in both]
         hierarchy = replace(hierarchy, levels=levels)
     return counted, hierarchy, tree
-
-
-def joined(chunks: Iterable[Chunk], file: Path) -> Iterator[tuple[pa.Table, dict[str, list[Any]]]]:
-    """The input's rows beside the result columns of a table that was written for them."""
-    header = read_header(file)
-    place = {name: header.index(column) for name, column in own_columns(header).items()}
-    body = (row for part in table_parts(file) for row in table_rows(part))
-    for chunk in chunks:
-        rows = list(islice(body, len(chunk)))
-        if not rows:
-            return
-        columns = {name: [row[i] for row in rows] for name, i in place.items()}
-        yield chunk.table.slice(0, len(rows)), columns

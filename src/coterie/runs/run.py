@@ -146,7 +146,7 @@ class Run(Plots):
         Parameters
         ----------
         data : list of str, Series, DataFrame or Arrow table; or str, Path or list of Path of files
-            ``coterie predict`` and :func:`coterie.runs.label.predict_file` write files of any size.
+            ``coterie predict`` and :func:`coterie.runs.large.predict_file` write files of any size.
         level : int or str, optional
             Of a run with a merge tree: number of clusters, or "broad", "medium" or "fine".
             Default: the clusters that the run shows.

@@ -8,13 +8,11 @@ texts.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from coterie._progress import make_progress, working
 from coterie.corpus import (
@@ -24,7 +22,6 @@ from coterie.corpus import (
     LargeTable,
     Source,
     StreamSampler,
-    Survey,
     TextStream,
     make_corpus,
     read_corpus,
@@ -32,12 +29,11 @@ from coterie.corpus import (
 from coterie.corpus.corpus import make_note
 from coterie.corpus.source import file_of
 from coterie.corpus.vectors import VectorRows
-from coterie.description.tally import ColumnLook, Kinds
+from coterie.description.tally import ColumnLook
 from coterie.encoders import GivenVectors
 from coterie.errors import UsageError
 from coterie.options import Options
-from coterie.runs.engine import Engine, failures
-from coterie.runs.shards import Shard, check_same_columns, read_shard, shards_from
+from coterie.runs.large import Engine
 
 LARGE = 100_000  # rows; up to that, all texts are fitted: 3.2 GB with k-means on static vectors
 SAMPLE = 25_000  # different texts to fit
@@ -45,18 +41,14 @@ PER_CLUSTER = 50  # of them for each cluster that is asked for
 LARGEST_SAMPLE = 100_000  # whatever the number of clusters
 COPIES = 2  # repeats are fitted, too, up to this many times the sample
 
-Seen: TypeAlias = "tuple[StreamSampler, ColumnLook]"  # of a file
 
-
-def read_texts(
-    data: Any, options: Options, engine: Engine | None = None
-) -> tuple[Corpus, GivenVectors | None]:
+def read_texts(data: Any, options: Options) -> tuple[Corpus, GivenVectors | None]:
     """The texts of a run, and its encoder where the user gives vectors.
 
     A string or path names a file, ``"-"`` standard input, and ``"sample"`` the messages that come
-    with coterie. If there are too many rows, the corpus is a sample. ``engine`` reads many files.
+    with coterie. If there are too many rows, the corpus is a sample.
     """
-    corpus = _read(data, options, engine or Engine())
+    corpus = _read(data, options)
     _check(corpus, options)
     encoder = None
     if options.vectors is not None:
@@ -64,38 +56,25 @@ def read_texts(
     return corpus, encoder
 
 
-def _read(data: Any, options: Options, engine: Engine) -> Corpus:
+def _read(data: Any, options: Options) -> Corpus:
     size, limit = sample_size(options.fit_sample, options.wanted)
-    named = files_of(data)
-    if engine.name != "local" and not named:
-        raise _no_shards(engine)
-    if not named:
+    engine = Engine(options.engine, options.workers)
+    if not files_of(data):
+        if engine.distributes:
+            engine.files(None)
         corpus = make_corpus(data, options.text_column, options.id_column)
         if limit is None or len(corpus) <= limit:
             return corpus
         return draw_sample(corpus, size, options, len(corpus))
     where = bundled(str(data)) if isinstance(data, (str, Path)) else data
     stream = TextStream(Source(where), **options.reading)
-    if stream.source.parts and stream.format == "parquet":
-        shards = shards_from([part.name for part in stream.source.parts if part.head()])
-        if limit is not None and sum(shard.rows for shard in shards) > limit:
-            return draw_from_shards(stream, shards, size, options, engine)
-        return read_corpus(stream.source, **options.reading)
-    if engine.name != "local":
-        raise _no_shards(engine)
+    files = engine.files(stream) if engine.distributes else []
     most = stream.most_rows() - (stream.format in ("csv", "tsv"))  # the header
     if limit is not None and most > limit:
-        sampled = draw_sample(stream, size, options, most)
+        sampled = draw_sample(stream, size, options, most, files)
         if len(sampled) > limit:
             return sampled
     return read_corpus(stream.source, **options.reading | {"format": stream.format})
-
-
-def _no_shards(engine: Engine) -> UsageError:
-    return UsageError(
-        f"`engine={engine.name!r}` distributes files: name a folder, a pattern or a list of "
-        "Parquet files."
-    )
 
 
 def files_of(data: Any) -> list[Path]:
@@ -127,81 +106,12 @@ def sample_size(fit_sample: int | None, clusters: int | None) -> tuple[int, int 
     return fit_sample, fit_sample or None
 
 
-@dataclass(frozen=True)
-class Looking:
-    """What the first pass over each of many files does: makes a sampler and looks at columns."""
-
-    size: int  # of the sample
-    seed: int
-    columns: ColumnLook  # that has begun
-    id_column: str | None
-
-    def __call__(self) -> Callable[[Shard], Seen]:
-        return self.look
-
-    def look(self, shard: Shard) -> Seen:
-        """Go through a file."""
-        sampler, columns = StreamSampler(self.size, self.seed), copy.deepcopy(self.columns)
-        stream = read_shard(shard, columns.text_column, self.id_column)
-        for chunk in stream:
-            sampler.add(replace(chunk, first=shard.first + chunk.first))
-            columns.add(chunk.table)
-        sampler.finish()
-        return sampler, columns
-
-
-def draw_from_shards(
-    stream: TextStream, shards: Sequence[Shard], size: int, options: Options, engine: Engine
+def draw_sample(
+    table: TextStream | Corpus, size: int, options: Options, most: int, files: Sequence[str] = ()
 ) -> Corpus:
-    """The same from many Parquet files, which workers may read."""
-    check_same_columns(shards)
-    filled = [shard for shard in shards if shard.rows]
-    first = read_shard(filled[0], stream.text_column, stream.id_column)
-    begin = next(iter(first))
-    columns = ColumnLook(str(first.text_column), stream.id_column)
-    columns.begin(begin.table)
-    looking = Looking(size, options.seed, columns, stream.id_column)
-    found, kinds = survey_shards(shards, looking, engine, options.verbose)
-    column = columns.text_column
-    large = LargeTable(stream.source.name, column, stream.chunks, found, kinds, shards)
-    return Corpus(
-        CleanTexts(found.repeated(COPIES * size)),
-        begin.table.slice(0, 0),
-        column,
-        stream.id_column,
-        (*stream.notes, *found.notes),
-        large,
-    )
-
-
-def survey_shards(
-    shards: Sequence[Shard], looking: Looking, engine: Engine, verbose: int
-) -> tuple[Survey, Kinds]:
-    """A first pass over many files: the sample, and columns worth counting.
-
-    The sample is that of one file with all rows, by whichever workers it is drawn.
-    """
-    sampler, columns = StreamSampler(looking.size, looking.seed), copy.deepcopy(looking.columns)
-    progress, rows, failed = make_progress(verbose), 0, dict[str, str]()
-    results = engine.each(looking, [shard for shard in shards if shard.rows])
-    with closing(results), working(progress, "read", shards[-1].first + shards[-1].rows):
-        for done in results:
-            if done.found is None:
-                failed[done.item.name] = done.error
-                continue
-            sampler.merge(done.found[0])
-            columns.merge(done.found[1])
-            rows += done.item.rows
-            progress.advance(rows)
-    if failed:
-        raise failures(failed, len(shards), "read; repair or remove them")
-    return sampler.done(columns.text_column), columns.done()
-
-
-def draw_sample(table: TextStream | Corpus, size: int, options: Options, most: int) -> Corpus:
     """A corpus of ``size`` different texts, and all rows to go through again.
 
-    ``most`` are no fewer than the rows, for the progress.
+    ``most`` are no fewer than the rows, for the progress; ``files`` are those that a cluster reads.
     """
     sampler, columns, empty = StreamSampler(size, options.seed), None, None
     progress = make_progress(options.verbose)
@@ -219,7 +129,7 @@ def draw_sample(table: TextStream | Corpus, size: int, options: Options, most: i
         name, notes = "the table", found.notes
     else:
         name, notes = table.source.name, (*table.notes, *found.notes)
-    large = LargeTable(name, column, table.chunks, found, columns.done())
+    large = LargeTable(name, column, table.chunks, found, columns.done(), files)
     texts = CleanTexts(found.repeated(COPIES * size))
     return Corpus(texts, empty, column, table.id_column, notes, large)
 

@@ -32,11 +32,8 @@ from coterie.corpus.corpus import (
 from coterie.corpus.read import ReadOptions, read_table
 from coterie.errors import DataError, UsageError, counted
 from coterie.report.html import write_changes
-from coterie.run_files import RunFiles
 from coterie.runs.added import AddedRows, Updated
-from coterie.runs.engine import Engine
 from coterie.runs.sample import files_of
-from coterie.runs.update_files import add_files, new_files
 
 
 class UpdateOptions(ReadOptions, total=False):
@@ -45,13 +42,11 @@ class UpdateOptions(ReadOptions, total=False):
     text_column: str | None
     dry_run: bool
     version: str | None
-    engine: str
-    workers: int | None
 
 
 @checked
 @one_blas_thread()
-def update(  # noqa: PLR0913 - options of one command
+def update(
     run: str | Path,
     data: object,
     *,
@@ -59,8 +54,6 @@ def update(  # noqa: PLR0913 - options of one command
     id_column: str | None = None,
     dry_run: bool = False,
     version: str | None = None,
-    engine: str = "local",
-    workers: int | None = None,
     **reading: Unpack[ReadOptions],
 ) -> Updated:
     """Add new rows to a finished run; every old row keeps its cluster, number and name.
@@ -78,37 +71,16 @@ def update(  # noqa: PLR0913 - options of one command
         Say what the update would do, without writing.
     version : str, optional
         Update the run only if this is its ``Run.version``: nobody has changed it since it was read.
-    engine : {"local", "ray"}, default="local"
-        Where Parquet files are read and labelled, for a run whose table is a folder of such files:
-        in this process, or on a cluster.
-    workers : int, optional
-        Of the cluster. Default: one a GPU, or one for four CPUs.
     **reading
         ``format``, ``encoding`` and ``header`` of a file.
 
     Returns
     -------
     Updated
-
-    Notes
-    -----
-    Of a run whose table is a folder of Parquet files, to which such files are added, samples of the
-    old and the new texts are held in memory, in which new clusters are found. Files that the run
-    has already are left out; ids of single rows are not looked at. With ``id_column`` or another
-    ``text_column``, all rows are read into memory, as of other runs.
     """
     check_choice("id_column", id_column or "none", ["none"])
     need_torch("an update, which searches for new clusters,")
-    folder, where, files = Path(run), Engine(engine, workers), []
-    if not id_column:
-        files = new_files(folder, data, reading.get("format", "auto"))
-    if files and text_column in (None, RunFiles(folder).manifest["data"]["text_column"]):
-        return add_files(folder, files, where, dry_run=dry_run, version=version)
-    if engine != "local":
-        raise UsageError(
-            f"`engine={engine!r}` adds Parquet files to a run whose table is a folder of such "
-            "files, without `id_column` and another `text_column`."
-        )
+    folder = Path(run)
     table, guess = _read(data, reading)
     with opened(folder, version=version, to_write=not dry_run) as before:
         text = _text_column(before, table.column_names, guess, text_column)
