@@ -233,14 +233,13 @@ def test_work_that_is_given_up_ends_and_holds_up_nobody(
 ) -> None:
     client = start(finished, timeout=1 if given_up_by == "service" else 60)
     client.wait_for_vectors()
-    labeller, assess = client.service.first.snapshot.labeller, None
-    assess = labeller.assess
+    assess = client.service.first.snapshot.assign(None)
 
     def slow(texts: list[str]) -> Any:
         time.sleep(0.1)
         return assess(texts)
 
-    labeller.assess = slow
+    client.service.first.snapshot.assign = lambda level: slow
     body = json.dumps({"texts": ["ripe plum"] * 1000}).encode()
     places = [client.connect() for _ in range(6)]
     for place in places:

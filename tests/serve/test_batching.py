@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-import numpy as np
 import pytest
 
 from coterie.serve import batching
-from coterie.serve.batching import Batcher, Job
+from coterie.serve.batching import Batcher
 from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Metrics
 from coterie.serve.queries import fuse
@@ -25,16 +24,13 @@ class Recorder:
         self.batches: list[list[str]] = []
         self.go, self.begun = threading.Event(), threading.Event()
 
-    def assess(self, texts: list[str]) -> Any:
+    def work(self, texts: list[str]) -> list[str]:
         self.batches.append(texts)
         self.begun.set()
         assert self.go.wait(30)
         if "bad" in texts:
             raise ValueError("a text that breaks the model")
-        return type("Found", (), {"vectors": np.array([[len(t)] for t in texts]), "texts": texts})
-
-    def columns(self, found: Any) -> dict[str, list[Any]]:
-        return {"cluster": [text.upper() for text in found.texts]}
+        return [text.upper() for text in texts]
 
 
 @asynccontextmanager
@@ -43,10 +39,9 @@ async def blocked(model: Recorder, timeout: float = 30) -> AsyncIterator[Callabl
     batcher = Batcher(Metrics(), timeout)
     running = asyncio.create_task(batcher.run())
 
-    def ask(*texts: str, model: Any = model) -> asyncio.Task[Job]:
-        return asyncio.create_task(batcher.assign(model, texts))
+    def ask(*texts: str, model: Recorder = model) -> asyncio.Task[list[str]]:
+        return asyncio.create_task(batcher.ask(model.work, texts))
 
-    ask.batcher = batcher  # type: ignore[attr-defined]
     first = ask("first")
     await asyncio.to_thread(model.begun.wait)
     try:
@@ -61,10 +56,6 @@ async def blocked(model: Recorder, timeout: float = 30) -> AsyncIterator[Callabl
         await asyncio.wait([running])
 
 
-async def said(job: Awaitable[Job]) -> list[str]:
-    return [row["cluster"] for row in (await job).rows]
-
-
 def test_requests_take_turns_and_models_are_not_mixed() -> None:
     async def main() -> None:
         model, other = Recorder(), Recorder()
@@ -76,9 +67,9 @@ def test_requests_take_turns_and_models_are_not_mixed() -> None:
             long = ask(*["x" * 20_000] * 3)
             await asyncio.sleep(0)
             model.go.set()
-            assert await said(small) == ["S0", "S1"]
-            assert await said(large) == [f"L{i}" for i in range(195)]  # in order
-            assert await said(elsewhere) == ["E"] and len(await said(long)) == 3
+            assert await small == ["S0", "S1"]
+            assert await large == [f"L{i}" for i in range(195)]  # in order
+            assert await elsewhere == ["E"] and len(await long) == 3
         assert other.batches == [["e"]]
         assert model.batches[1] == ["l0", "s0", "x" * 20_000]
         assert max(map(len, model.batches)) == batching.BATCH
@@ -93,7 +84,7 @@ def test_one_bad_text_fails_its_own_request_alone() -> None:
             jobs = [ask(text) for text in ("a", "bad", "c")]
             await asyncio.sleep(0)
             model.go.set()
-            assert await said(jobs[0]) == ["A"] and await said(jobs[2]) == ["C"]
+            assert await jobs[0] == ["A"] and await jobs[2] == ["C"]
             with pytest.raises(ValueError, match="breaks the model"):
                 await jobs[1]
 
@@ -111,37 +102,6 @@ def test_too_many_texts_are_refused_and_old_ones_given_up() -> None:
             with pytest.raises(TimeoutError):
                 await late
         assert model.batches == [["first"]]
-
-    asyncio.run(main())
-
-
-def test_background_work_goes_on_under_load_and_is_replaced() -> None:
-    """Work that fails stops neither the other work nor the requests."""
-
-    async def main() -> None:
-        model, done = Recorder(), threading.Event()
-
-        def endless() -> Any:
-            while True:
-                steps.append(0)
-                yield
-
-        def short() -> Any:
-            yield
-            done.set()
-
-        def broken() -> Any:
-            yield
-            raise ServeError(503, "not_ready", "")
-
-        steps: list[int] = []
-        async with blocked(model) as ask:
-            jobs = [ask(*["x"] * 100) for _ in range(20)]
-            for name, work in (("broken", broken), ("vectors", endless), ("vectors", short)):
-                ask.batcher.add_background(name, work())
-            model.go.set()
-            await asyncio.gather(*jobs)
-            assert done.is_set() and not steps
 
     asyncio.run(main())
 

@@ -24,7 +24,7 @@ from coterie.serve.errors import HANDLERS, ServeError
 from coterie.serve.guard import Guard
 from coterie.serve.metrics import Metrics
 from coterie.serve.routes import add_routes
-from coterie.serve.state import LiveRun, result_row
+from coterie.serve.state import LiveRun
 
 T = TypeVar("T")
 
@@ -91,13 +91,14 @@ class Service:
         """Inside the block, what is asked is answered."""
         tasks = [asyncio.create_task(self.batcher.run()), asyncio.create_task(self._watch())]
         for live in self.runs.values():
-            self.batcher.add_background(live.name, live.snapshot.encode_texts())
+            self._encode(live)
         try:
             async with AsyncExitStack() as stack:
                 for beside in self.beside:
                     await stack.enter_async_context(beside())
                 yield
         finally:
+            tasks += [live.encoding for live in self.runs.values() if live.encoding]
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
@@ -112,7 +113,13 @@ class Service:
 
     async def _refresh(self, live: LiveRun) -> None:
         if await live.refresh():
-            self.batcher.add_background(live.name, live.snapshot.encode_texts())
+            self._encode(live)
+
+    def _encode(self, live: LiveRun) -> None:
+        """Encode the texts of a run for search, beside the requests."""
+        if live.encoding is not None:
+            live.encoding.cancel()
+        live.encoding = asyncio.create_task(live.snapshot.encode_texts(self.batcher))
 
     async def change(self, live: LiveRun, work: Callable[[], T]) -> T:
         """Change a run, one change at a time, and take in its new state before the answer."""
@@ -150,11 +157,8 @@ class Service:
         texts = wanted.texts or [wanted.text or ""]
         self.check_number(len(texts))
         snapshot = live.snapshot
-        labeller = snapshot.at_level(wanted.level)
-        job = await self.batcher.assign(labeller, texts, *gone)
+        rows = await self.batcher.ask(snapshot.assign(wanted.level), texts, *gone)
         self.metrics.texts.labels(live.name).inc(len(texts))
-        names = {c.id: c.name for c in labeller.clusters or ()}
-        rows = [result_row(row, names) for row in job.rows]
         return {"version": snapshot.version, "predictions": rows}
 
     def check_number(self, number: int) -> None:

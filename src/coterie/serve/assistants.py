@@ -34,7 +34,6 @@ from coterie.report.points import shorten
 from coterie.serve import queries, schema
 from coterie.serve.access import Settings, Tokens, check_origin
 from coterie.serve.app import Service
-from coterie.serve.errors import fault
 from coterie.serve.state import LiveRun, Snapshot
 from coterie.tree import need_tree
 
@@ -168,7 +167,7 @@ def make_server(service: Service) -> MCPServer:
 
 
 def _guarded(tool: Tool, service: Service) -> Tool:
-    """The tool; its errors say what to do, and nothing of the inside."""
+    """The tool; its errors say what to do. The library tells nothing of any other."""
 
     @wraps(tool)
     async def answer(*arguments: Any, **named: Any) -> Json:
@@ -178,8 +177,6 @@ def _guarded(tool: Tool, service: Service) -> Tool:
             raise ToolError("it takes too long; ask for less.") from error
         except CoterieError as error:
             raise ToolError(str(service.without_paths(error))) from error
-        except Exception as error:
-            raise ToolError(str(fault(error))) from error
 
     return answer
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,29 +13,25 @@ from typing import Any
 from starlette.requests import ClientDisconnect
 
 from coterie._cache import no_cache
-from coterie._types import Floats
-from coterie.runs.label import Labeller
 from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Metrics
 
-log = logging.getLogger(__name__)
-
 BATCH, CHARACTERS = 64, 10_000  # texts of a batch at most; none is added beyond the characters
 QUEUED = 20_000  # texts that may wait
-TURN = 8  # batches between two steps of background work, however many wait
 LOOK = 0.5  # seconds between two looks whether a client still waits
+
+Work = Callable[[list[str]], Sequence[Any]]  # the results of some texts
 
 
 @dataclass(eq=False)
 class Job:
-    """The texts of one request, and the result columns and vectors of those that are done."""
+    """The texts of one request, and the results of those that are done."""
 
-    labeller: Labeller
+    work: Work
     texts: Sequence[str]
-    done: asyncio.Future[None]
+    done: asyncio.Future[list[Any]]
     taken: int = 0  # texts that are in a batch already
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    vectors: list[Floats] = field(default_factory=list)
+    results: list[Any] = field(default_factory=list)
 
 
 async def _never() -> bool:
@@ -47,14 +42,13 @@ class Batcher:
     """Puts the texts of waiting requests into one batch.
 
     While a batch is worked, further requests wait and form the next one. The requests take turns,
-    text by text, so that one of many texts does not hold up one of few. What nobody waits for any
-    more is left out of the next batch.
+    text by text, so that one of many texts does not hold up one of few; so do kinds of work. What
+    nobody waits for any more is left out of the next batch.
     """
 
     def __init__(self, metrics: Metrics, timeout: float = 60.0) -> None:
         self.metrics, self.timeout = metrics, timeout
         self._jobs: list[Job] = []
-        self._background: dict[str, Iterator[None]] = {}
         self._news = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, "coterie-model")
 
@@ -63,49 +57,43 @@ class Batcher:
         """Texts that wait."""
         return sum(len(job.texts) - job.taken for job in self._jobs if not job.done.done())
 
-    async def assign(
+    async def ask(
         self,
-        labeller: Labeller,
+        work: Work,
         texts: Sequence[str],
         gone: Callable[[], Awaitable[bool]] = _never,
-    ) -> Job:
-        """Put texts into clusters; the work ends when the client is gone, or its time is over."""
+    ) -> list[Any]:
+        """The results of texts of a client; the work ends when it is gone, or its time is over."""
         if self.queued + len(texts) > QUEUED:
             said = f"{self.queued:,} texts are waiting already; try again later."
             raise ServeError(503, "busy", said)
-        job = Job(labeller, texts, asyncio.get_running_loop().create_future())
+        task = asyncio.create_task(self.results(work, texts))
+        try:
+            async with asyncio.timeout(self.timeout):
+                while not (await asyncio.wait([task], timeout=LOOK))[0]:
+                    if await gone():
+                        raise ClientDisconnect
+            return task.result()
+        finally:
+            task.cancel()
+
+    async def results(self, work: Work, texts: Sequence[str]) -> list[Any]:
+        """The results of texts, however long it takes."""
+        job = Job(work, texts, asyncio.get_running_loop().create_future())
         self._jobs.append(job)
         self._news.set()
         try:
-            async with asyncio.timeout(self.timeout):
-                while not (await asyncio.wait([job.done], timeout=LOOK))[0]:
-                    if await gone():
-                        raise ClientDisconnect
-            job.done.result()
+            return await job.done
         finally:
             job.done.cancel()
-        return job
-
-    def add_background(self, name: str, work: Iterator[None]) -> None:
-        """Queue work that goes on a step at a time while no request waits, or now and then.
-
-        It replaces earlier work of this name.
-        """
-        self._background[name] = work
-        self._news.set()
 
     async def run(self) -> None:
         """Work batches until it is cancelled."""
-        batches = 0  # since the last step of background work
         try:
             while True:
                 self._jobs = [job for job in self._jobs if not job.done.done()]
-                if self._jobs and not (self._background and batches >= TURN):
-                    batches += 1
+                if self._jobs:
                     await self._work(self._next_batch())
-                elif self._background:
-                    batches = 0
-                    await self._step(*next(iter(self._background.items())))
                 else:
                     self._news.clear()
                     await self._news.wait()
@@ -113,10 +101,12 @@ class Batcher:
             self._thread.shutdown()
 
     def _next_batch(self) -> list[tuple[Job, str]]:
-        """Texts of all requests for one model, in turn."""
+        """Texts of all requests for the same work, in turn."""
+        work = self._jobs[0].work
+        same = [job for job in self._jobs if job.work == work]
+        self._jobs = [job for job in self._jobs if job.work != work] + same
         batch: list[tuple[Job, str]] = []
-        characters = 0
-        turns = deque(job for job in self._jobs if job.labeller is self._jobs[0].labeller)
+        characters, turns = 0, deque(same)
         while turns and len(batch) < BATCH and characters < CHARACTERS:
             job = turns.popleft()
             text = job.texts[job.taken]
@@ -128,11 +118,11 @@ class Batcher:
         return batch
 
     async def _work(self, batch: list[tuple[Job, str]]) -> None:
-        """Assign the texts; one that cannot be must not fail the others."""
+        """Work a batch; a text that breaks the work must not fail the other requests."""
         begun, loop = time.perf_counter(), asyncio.get_running_loop()
-        labeller, texts = batch[0][0].labeller, [text for _, text in batch]
+        texts = [text for _, text in batch]
         try:
-            columns, vectors = await loop.run_in_executor(self._thread, _assign, labeller, texts)
+            results = await loop.run_in_executor(self._thread, _quietly, batch[0][0].work, texts)
         except Exception as error:
             jobs = dict.fromkeys(job for job, _ in batch)
             for job in jobs if len(jobs) > 1 else ():
@@ -140,27 +130,14 @@ class Batcher:
             if len(jobs) == 1 and not batch[0][0].done.done():
                 batch[0][0].done.set_exception(error)
             return
-        for i, (job, _) in enumerate(batch):
-            job.rows.append({name: values[i] for name, values in columns.items()})
-            job.vectors.append(vectors[i])
-            if len(job.rows) == len(job.texts) and not job.done.done():
-                job.done.set_result(None)
+        for (job, _), result in zip(batch, results, strict=True):
+            job.results.append(result)
+            if len(job.results) == len(job.texts) and not job.done.done():
+                job.done.set_result(job.results)
         self.metrics.batches.observe(len(texts))
         self.metrics.batch_seconds.observe(time.perf_counter() - begun)
 
-    async def _step(self, name: str, work: Iterator[None]) -> None:
-        """One step of background work; an error ends it, and no other work."""
-        loop = asyncio.get_running_loop()
-        try:
-            ended = await loop.run_in_executor(self._thread, next, work, True)
-        except Exception as error:
-            log.warning("background work ended: %s", type(error).__name__)
-            ended = True
-        if ended and self._background.get(name) is work:
-            del self._background[name]
 
-
-def _assign(labeller: Labeller, texts: list[str]) -> tuple[dict[str, list[Any]], Floats]:
+def _quietly(work: Work, texts: list[str]) -> Sequence[Any]:
     with no_cache():  # texts of clients leave nothing on the disk
-        found = labeller.assess(texts)
-        return labeller.columns(found), found.vectors
+        return work(texts)

@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 
 def list_texts(snapshot: Snapshot, wanted: Filter) -> Json:
-    """Rows of the run: of a cluster, with a word, outliers, by confidence; page by page."""
+    """Rows of the run: of a cluster, with a word, outliers; page by page."""
     rows = _choose(snapshot, wanted)
     return {
         "version": snapshot.version,
@@ -46,15 +46,7 @@ def _choose(snapshot: Snapshot, wanted: Filter) -> Ints:
         lowered = zip(snapshot.distinct, snapshot.lowered, strict=True)
         has = {text for text, low in lowered if part in low}
         chosen &= np.array([text in has for text in snapshot.texts], dtype=bool)
-    if wanted.min_confidence is not None:
-        chosen &= snapshot.number("confidence") >= wanted.min_confidence
-    if wanted.max_confidence is not None:
-        chosen &= snapshot.number("confidence") <= wanted.max_confidence
-    rows = np.flatnonzero(chosen)
-    if wanted.sort == "row":
-        return rows
-    keys = snapshot.number(wanted.sort.removeprefix("-"))[rows]
-    return rows[np.argsort(-keys if wanted.sort.startswith("-") else keys, kind="stable")]
+    return np.flatnonzero(chosen)
 
 
 async def search(
@@ -67,7 +59,7 @@ async def search(
         used = ["words"]
     rankings: list[Ranked] = []
     if "meaning" in used:
-        vector = (await batcher.assign(snapshot.labeller, [wanted.q], *gone)).vectors[0]
+        [vector] = await batcher.ask(snapshot.encode, [wanted.q], *gone)
         rankings.append(by_meaning(snapshot, vector, inside, max(wanted.limit, 100)))
     if "words" in used:
         rankings.append(await asyncio.to_thread(by_words, snapshot, wanted.q, inside))
@@ -117,9 +109,8 @@ def by_words(snapshot: Snapshot, query: str, inside: Bools | None) -> Ranked:
 
 
 def by_meaning(snapshot: Snapshot, vector: Floats, inside: Bools | None, limit: int) -> Ranked:
-    """Different texts by the cosine to a vector."""
-    length = float(np.linalg.norm(vector))
-    scores = snapshot.need_vectors() @ (vector / length if length else vector)
+    """Different texts by the cosine to a vector of unit length."""
+    scores = snapshot.need_vectors() @ vector
     found = np.flatnonzero(scores > 0 if inside is None else inside & (scores > 0))
     order = found[np.argsort(-scores[found], kind="stable")[:limit]]
     return [(int(i), float(scores[i])) for i in order]

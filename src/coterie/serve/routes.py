@@ -112,7 +112,7 @@ async def clusters(live: Live, _: Annotated[schema.Parameters, Query()]) -> Resp
 
 @of_run.get("/texts", response_model=schema.Rows)
 async def texts(live: Live, wanted: Annotated[schema.Filter, Query()]) -> Response:
-    """Rows of the run: of a cluster, with a word, outliers, by confidence; page by page."""
+    """Rows of the run: of a cluster, with a word, outliers; page by page."""
     return reply(queries.list_texts(live.snapshot, wanted))
 
 

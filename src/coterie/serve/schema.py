@@ -23,7 +23,6 @@ String = InstanceOf[str]
 Query = Annotated[str, AfterValidator(_with_words), Field(max_length=QUERY)]
 Texts = Annotated[list[String], Field(min_length=1)]
 Number = Annotated[int, Field(ge=-1, le=1 << 40)]
-Share = Annotated[float, Field(ge=0, le=1)]
 Level = Annotated[int, Field(strict=True)] | Annotated[str, Field(max_length=20)]
 
 
@@ -51,14 +50,11 @@ class Search(Nearest):
 
 
 class Filter(Parameters):
-    """Which rows, in which order."""
+    """Which rows."""
 
     cluster: Number | None = Field(None, description="-1: in none.")
     contains: str = ""
     outlier: Literal["yes", "no"] | None = None
-    min_confidence: Share | None = None
-    max_confidence: Share | None = None
-    sort: Literal["row", "confidence", "-confidence", "outlier_score", "-outlier_score"] = "row"
     offset: int = Field(0, ge=0, le=1 << 40)
     limit: int = Field(50, ge=0, le=1_000)
 

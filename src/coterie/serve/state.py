@@ -6,7 +6,7 @@ import asyncio
 import gc
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,10 @@ from coterie.report import read_run, render
 from coterie.report.points import shorten, visible
 from coterie.run_history import undoable
 from coterie.runs.label import Labeller
+from coterie.serve.batching import BATCH, Batcher, Work
 from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Metrics
 from coterie.tree import need_tree
-
-STEP = 128  # texts of a run that are encoded at a time, between requests
 
 
 class Snapshot:
@@ -41,7 +40,7 @@ class Snapshot:
         self.name = name  # that the service calls the run by
         self.run = run = read(folder)
         self.labeller = Labeller.read(folder)
-        self._labellers: dict[int, Labeller] = {}  # of other cuts of the merge tree
+        self._assign: dict[int | None, Work] = {}  # for the cuts of the merge tree
         own = {k: v for k, v in run.config.get("files", {}).items() if k.startswith("encoder/")}
         self.encoder = json.dumps(own, sort_keys=True)
         self.version, self.texts, self.labels = run.version, run.texts, run.labels
@@ -104,11 +103,6 @@ class Snapshot:
             return None
         return {value_to_text(id): row for row, id in reversed([*enumerate(self.run.ids)])}
 
-    def number(self, name: str) -> Floats:
-        """A result column of numbers; not a number where it is empty."""
-        column = self.run.table[self.run.own[name]]
-        return np.asarray(column.to_numpy(), dtype=np.float64)
-
     def find_row(self, wanted: str) -> int:
         """The row of an id if the run has ids, else of a number counted from one; from zero."""
         if self.rows_by_id is not None:
@@ -130,19 +124,28 @@ class Snapshot:
         return [
             {"row": row + 1}
             | {name: value_to_text(values[i]) for name, values in cells.items()}
-            | result_row({name: values[i] for name, values in columns.items()}, self.names)
+            | result_row(columns, i, self.names)
             for i, row in enumerate(rows.tolist())
         ]
 
-    def at_level(self, level: int | str | None) -> Labeller:
+    def assign(self, level: int | str | None) -> Work:
         """What assigns new texts to the clusters of a cut; default: of the one that is shown."""
-        if level is None:
-            return self.labeller
-        n = need_tree(self.run.tree).number(level)
-        if n not in self._labellers:
+        n = None if level is None else need_tree(self.run.tree).number(level)
+        if n not in self._assign:
             given = self.run.clusters, self.run.hierarchy, None, self.run.tree, n
-            self._labellers[n] = Labeller(self.labeller.model, *given)
-        return self._labellers[n]
+            labeller = self.labeller if n is None else Labeller(self.labeller.model, *given)
+            names = {c.id: c.name for c in labeller.clusters or ()}
+
+            def assign(texts: list[str]) -> list[dict[str, Any]]:
+                columns = labeller(texts)
+                return [result_row(columns, i, names) for i in range(len(texts))]
+
+            self._assign[n] = assign
+        return self._assign[n]
+
+    def encode(self, texts: list[str]) -> Floats:
+        """Vectors of unit length."""
+        return unit_rows(np.asarray(self.labeller.model.transform(texts)))
 
     def list_clusters(self) -> dict[str, Any]:
         """The clusters with all that is known of them, and the levels above them."""
@@ -175,24 +178,23 @@ class Snapshot:
             )
         return self._vectors
 
-    def encode_texts(self) -> Iterator[None]:
-        """Encode the texts that have no vectors yet, some at a time."""
+    async def encode_texts(self, batcher: Batcher) -> None:
+        """Encode the texts that have no vectors yet, a batch at a time."""
         todo = np.flatnonzero(~self._has_vector)
         try:
-            for begin in range(0, len(todo), STEP):
-                part = todo[begin : begin + STEP]
+            for begin in range(0, len(todo), BATCH):
+                part = todo[begin : begin + BATCH]
                 texts = [self.distinct[i] for i in part]
-                self._vectors[part] = unit_rows(np.asarray(self.labeller.model.transform(texts)))
+                self._vectors[part] = await batcher.results(self.encode, texts)
                 self._has_vector[part] = True
-                yield
         except CoterieError as error:
             self.trouble = error
-            raise
 
 
-def result_row(row: dict[str, Any], names: dict[int, str]) -> dict[str, Any]:
-    """The result columns of one row as values for JSON."""
-    out = {**row, "outlier": row.get("outlier") == "yes"}
+def result_row(columns: dict[str, list[Any]], i: int, names: dict[int, str]) -> dict[str, Any]:
+    """One row of result columns as values for JSON."""
+    out = {name: values[i] for name, values in columns.items()}
+    out["outlier"] = out.get("outlier") == "yes"
     out["runner_up_name"] = names.get(out["runner_up"]) if "runner_up" in out else None
     return {name: None if value != value else value for name, value in out.items()}
 
@@ -211,6 +213,7 @@ class LiveRun:
         self.snapshot = read_snapshot(name, folder)
         self.trouble: str | None = None  # why the newest state cannot be read
         self.changing = asyncio.Lock()
+        self.encoding: asyncio.Task[None] | None = None
         metrics.rows.labels(name).set_function(lambda: len(self.snapshot.texts))
 
     def about(self) -> dict[str, Any]:
