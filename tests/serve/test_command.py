@@ -1,13 +1,8 @@
-"""``coterie serve``: what it says when it cannot start, and the examples of the guide."""
+"""``coterie serve``: what it says when it cannot start."""
 
 from __future__ import annotations
 
-import json
-import re
-import shlex
-import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +13,6 @@ from coterie.cli import app
 from coterie.errors import UsageError
 from coterie.serve.server import listen, name_runs
 from said import raises, says
-
-GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "serve.md"
 
 
 def call(*arguments: object) -> Any:
@@ -63,47 +56,3 @@ def test_without_the_extra_it_names_it(
     monkeypatch.setitem(sys.modules, package, None)
     missing = call(finished)
     assert missing.exit_code == 1 and "coterie[serve]" in missing.output
-
-
-def shown(output: str, expected: str) -> bool:
-    wild = re.escape(expected.strip()).replace(r"\.\.\.", ".*")
-    return re.fullmatch(wild, output.strip(), re.S) is not None
-
-
-def test_the_examples_of_the_guide_work(
-    start: Callable[..., Any], finished: Path, tmp_path: Path
-) -> None:
-    """Each call of curl is made by the client of these tests, and answers what is shown."""
-    folder = Path(shutil.copytree(finished, tmp_path / "tickets.clusters"))
-    client = start(folder)
-    client.wait_for_vectors()
-    text, count = GUIDE.read_text("utf-8"), 0
-    for body in re.findall(r"^```console\n(.*?)^```$", text, re.M | re.S):
-        for part in re.split(r"^\$ ", body.replace("\\\n", ""), flags=re.M)[1:]:
-            line, _, expected = part.partition("\n")
-            words = shlex.split(line)
-            if words[0] != "curl":
-                continue
-            assert shown(ask(client, words), expected), line
-            count += 1
-    assert count >= 4
-
-
-def ask(client: Any, words: list[str]) -> str:
-    """The answer to a call of curl."""
-    headers, body, path = {}, None, ""
-    rest = iter(words[1:])
-    for word in rest:
-        if word == "-H":
-            name, _, value = next(rest).partition(": ")
-            headers[name] = value
-        elif word == "-d":
-            body = next(rest)
-            json.loads(body)
-        elif word.startswith("localhost:8000"):
-            path = word.removeprefix("localhost:8000")
-        else:
-            assert word == "-s", word
-    method = "GET" if body is None else "POST"
-    answer = client.ask(method, path, None if body is None else body.encode(), headers)
-    return str(answer.body.decode())

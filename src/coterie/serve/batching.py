@@ -20,7 +20,7 @@ BATCH, CHARACTERS = 64, 10_000  # texts of a batch at most; none is added beyond
 QUEUED = 20_000  # texts that may wait
 LOOK = 0.5  # seconds between two looks whether a client still waits
 
-Work = Callable[[list[str]], Sequence[Any]]  # the results of some texts
+Work = Callable[[list[str]], Any]  # the results of some texts, in a list or an array
 
 
 @dataclass(eq=False)
@@ -138,6 +138,6 @@ class Batcher:
         self.metrics.batch_seconds.observe(time.perf_counter() - begun)
 
 
-def _quietly(work: Work, texts: list[str]) -> Sequence[Any]:
+def _quietly(work: Work, texts: list[str]) -> Any:
     with no_cache():  # texts of clients leave nothing on the disk
         return work(texts)
