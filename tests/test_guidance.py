@@ -25,14 +25,14 @@ def make(method, n_clusters=3, **parameters):
 
 def test_unlabelled_values_and_the_order_of_classes() -> None:
     y = ["pear", None, float("nan"), "", "  ", -1, "fig ", np.int64(7)]
-    assert read_labels(y, 8) == (("7", "fig", "pear"), {0: 2, 6: 1, 7: 0})
-    assert read_labels(np.array([2.0, np.nan, 0.0]), 3) == (("0", "2"), {0: 1, 2: 0})
-    assert read_labels(np.array(["b", -1, "a"]), 3) == (("a", "b"), {0: 1, 2: 0})  # strings
+    assert read_labels(y) == (("7", "fig", "pear"), {0: 2, 6: 1, 7: 0}, 8)
+    assert read_labels(np.array([2.0, np.nan, 0.0])) == (("0", "2"), {0: 1, 2: 0}, 3)
+    assert read_labels(np.array(["b", -1, "a"])) == (("a", "b"), {0: 1, 2: 0}, 3)  # strings
 
 
 def test_nothing_known_is_no_guidance() -> None:
-    assert Guidance.make(3) is None
-    assert Guidance.make(3, [None, -1, ""]) is None
+    assert Guidance.make() is None
+    assert Guidance.make([None, -1, ""]) is None
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_bad_arguments_are_rejected(arguments, kind, key) -> None:
 
 def test_themes_come_before_classes_and_share_their_names() -> None:
     themes = ["Cars", {"name": "Sky", "keywords": ["blue", "clear"]}]
-    known = Guidance.make(3, ["cars", None, "fruit"], themes=theme_texts(themes))
+    known = Guidance.make(["cars", None, "fruit"], themes=theme_texts(themes))
     assert known.names == ("Cars", "Sky", "fruit") and known.labels == {0: 0, 2: 2}
     assert known.themes == (("Cars",), ("Sky", "blue, clear"))
 
@@ -76,13 +76,13 @@ def test_themes_need_texts() -> None:
 def test_one_text_cannot_have_two_classes() -> None:
     places = np.array([0, 1, 0])
     with raises(DataError, "correct one of", "0", "2"):
-        Guidance.make(3, ["a", None, "b"]).on_texts(places, 2)
-    assert Guidance.make(3, ["a", None, "a"]).on_texts(places, 2).labels.tolist() == [0, -1]
+        Guidance.make(["a", None, "b"]).on_texts(places, 2)
+    assert Guidance.make(["a", None, "a"]).on_texts(places, 2).labels.tolist() == [0, -1]
 
 
 def test_a_label_without_a_text_is_rejected() -> None:
     with raises(DataError, "but no text; remove", "1"):
-        Guidance.make(2, ["a", "b"]).on_texts(np.array([0, -1]), 1)
+        Guidance.make(["a", "b"]).on_texts(np.array([0, -1]), 1)
 
 
 @pytest.mark.parametrize("method", STEERED)

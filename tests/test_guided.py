@@ -13,9 +13,9 @@ from coterie.guided import (
     FIRMNESS,
     Guided,
     class_factor,
+    class_metric,
     fit_weights,
     seeded_kmeans,
-    whitened,
 )
 from coterie.metrics import accuracy
 
@@ -137,7 +137,7 @@ def test_classes_count_the_same_in_the_classifier() -> None:
     np.testing.assert_allclose(np.bincount(seeds[rows], weights), 16 / 4)
 
 
-def test_whitened_by_a_loop() -> None:
+def test_metric_of_the_classes_by_a_loop() -> None:
     rng = np.random.default_rng(0)
     x, seeds = rng.normal(size=(30, 4)), np.full(30, -1)
     seeds[:9] = [0, 0, 0, 2, 2, 1, 1, 1, 1]
@@ -149,7 +149,7 @@ def test_whitened_by_a_loop() -> None:
             within += np.outer(row - few.mean(axis=0), row - few.mean(axis=0))
     sphere = np.trace(within / spare) / 4 * np.eye(4)
     covariance = (spare * within / spare + 4 * sphere) / (spare + 4)
-    moved = whitened(x, seeds)
+    moved = x @ class_metric(x, seeds)
     for a in range(5):
         for b in range(5):
             between = x[a] - x[b]

@@ -32,12 +32,14 @@ class Guidance:
         Class of each labelled row.
     themes : tuple of tuples of str
         Texts that tell what the first classes are about: name, description, keywords, examples.
+    n : int, optional
+        How many rows the labels are for; None where there are none.
     ids : sequence, optional
         What messages call the rows. Default: their numbers from 0.
 
     Examples
     --------
-    >>> known = Guidance.make(5, ["fruit", None, "", "car", -1])
+    >>> known = Guidance.make(["fruit", None, "", "car", -1])
     >>> known.names, known.labels
     (('car', 'fruit'), {0: 1, 3: 0})
     """
@@ -45,12 +47,12 @@ class Guidance:
     names: tuple[str, ...] = ()
     labels: Mapping[int, int] = field(default_factory=dict)
     themes: tuple[tuple[str, ...], ...] = ()
+    n: int | None = None
     ids: Sequence[Any] | None = None
 
     @classmethod
     def make(
         cls,
-        n: int,
         y: Any = None,
         themes: Mapping[str, tuple[str, ...]] | None = None,
         ids: Sequence[Any] | None = None,
@@ -59,8 +61,6 @@ class Guidance:
 
         Parameters
         ----------
-        n : int
-            Number of rows.
         y : sequence, optional
             Class of each row; None, -1, NaN and empty strings are unlabelled.
         themes : mapping, optional
@@ -68,12 +68,12 @@ class Guidance:
         ids : sequence, optional
             What messages call the rows.
         """
-        names, labels = ((), {}) if y is None else read_labels(y, n)
+        names, labels, n = ((), {}, None) if y is None else read_labels(y)
         if themes is None and not labels:
             return None
         themes = themes or {}
         names, labels = join_names(tuple(themes), names, labels)
-        return cls(names, labels, tuple(themes.values()), ids)
+        return cls(names, labels, tuple(themes.values()), n, ids)
 
     def called(self, row: int) -> str:
         """What a message calls a row."""
@@ -89,6 +89,11 @@ class Guidance:
         n_texts : int
             How many different texts there are.
         """
+        if self.n not in (None, len(places)):
+            raise DataError(
+                f"{self.n} labels for {len(places)} rows; give one for each row, None where it is "
+                "not known."
+            )
         labels = np.full(n_texts, -1, dtype=np.int64)
         first: dict[int, int] = {}  # labelled row of each text
         for row, label in sorted(self.labels.items()):
@@ -104,7 +109,8 @@ class Guidance:
                     "text; correct one of them."
                 )
             labels[place] = label
-        return TextGuidance(self.names, labels, np.full(n_texts, -1, dtype=np.int64))
+        hints = np.full(n_texts, -1, dtype=np.int64)
+        return TextGuidance(self.names, labels, hints, themes=self.themes)
 
 
 @dataclass(frozen=True)
@@ -121,12 +127,15 @@ class TextGuidance:
         The theme that a text seems to fit, -1 for the others: a start, which the text may leave.
     empty : tuple of str
         Themes that no text fits; they are not among ``names``.
+    themes : tuple of tuples of str
+        Texts about the first classes, as long as no hints are made of them.
     """
 
     names: tuple[str, ...]
     labels: Ints
     hints: Ints
     empty: tuple[str, ...] = ()
+    themes: tuple[tuple[str, ...], ...] = ()
 
     @property
     def n_classes(self) -> int:
@@ -154,6 +163,7 @@ class TextGuidance:
             labels=place[self.labels],
             hints=np.where(free, place[hints], -1),
             empty=tuple(name for i, name in enumerate(self.names) if i not in used),
+            themes=(),
         )
 
     def settle(self, scores: Floats) -> Ints:
@@ -167,23 +177,19 @@ class TextGuidance:
         return np.where(self.labels >= 0, self.labels, scores.argmax(axis=1))
 
 
-def read_labels(y: Any, n: int) -> tuple[tuple[str, ...], dict[int, int]]:
-    """Names of the classes in ``y``, and the class of each labelled row.
+def read_labels(y: Any) -> tuple[tuple[str, ...], dict[int, int], int]:
+    """Names of the classes in ``y``, the class of each labelled row, and how many rows there are.
 
     Examples
     --------
-    >>> read_labels([3, -1, 1, float("nan")], 4)
-    (('1', '3'), {0: 1, 2: 0})
+    >>> read_labels([3, -1, 1, float("nan")])
+    (('1', '3'), {0: 1, 2: 0}, 4)
     """
     values = list(y) if isinstance(y, (list, tuple)) else np.asarray(y).tolist()
     if not isinstance(values, list):
         raise UsageError(
             "`labels` should be a list or array with one label for each row, None where it is "
             f"not known; got {y!r:.80}."
-        )
-    if len(values) != n:
-        raise DataError(
-            f"{len(values)} labels for {n} rows; give one for each row, None where it is not known."
         )
     found: dict[int, Any] = {}
     for row, value in enumerate(values):
@@ -203,7 +209,7 @@ def read_labels(y: Any, n: int) -> tuple[tuple[str, ...], dict[int, int]]:
     kinds = sorted(set(found.values()), key=lambda v: (isinstance(v, str), v))
     names = tuple(dict.fromkeys(map(str, kinds)))  # 1 and "1" are the same class
     number = {name: i for i, name in enumerate(names)}
-    return names, {row: number[str(value)] for row, value in found.items()}
+    return names, {row: number[str(value)] for row, value in found.items()}, len(values)
 
 
 def is_unlabelled(value: object) -> bool:

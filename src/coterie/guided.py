@@ -233,12 +233,6 @@ def class_metric(x: Floats, seeds: Ints) -> Floats | None:
     return np.asarray((directions / np.sqrt(values)) @ directions.T, dtype=x.dtype)
 
 
-def whitened(x: Floats, seeds: Ints) -> Floats:
-    """The rows in the metric of the classes, or as they are where :func:`class_metric` is None."""
-    scale = class_metric(x, seeds)
-    return x if scale is None else np.asarray(x @ scale)
-
-
 def examples(x: Floats, seeds: Ints) -> Ints:
     """The classes without those of equal rows, of which only the first keeps it.
 
@@ -413,7 +407,9 @@ class Guided:
         )
 
     def _metric(self, vectors: Floats, seeds: Ints) -> Floats:
-        return whitened(vectors, examples(self.x, seeds))
+        """The vectors in the metric of the classes; as they are where that is unknown."""
+        scale = class_metric(vectors, examples(self.x, seeds))
+        return vectors if scale is None else np.asarray(vectors @ scale)
 
     def _centers(self, x: Floats, heavy: Floats, labels: Ints, seeds: Ints) -> Floats:
         labels = np.where(seeds >= 0, seeds, labels)

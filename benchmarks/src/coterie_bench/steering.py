@@ -171,8 +171,8 @@ class Bench:
             device=self.setting.device,
         )
         if guidance is None:
-            guidance = Guidance.make(len(self.texts), y)
-        fitting = Fitting(model, self.texts, guide=lambda rows: guidance)
+            guidance = Guidance.make(y)
+        fitting = Fitting(model, self.texts, guidance=guidance)
         if self._encoded is None:
             self._encoded = fitting.encoder, fitting.vectors()
             self.embeddings = _embeddings(fitting)

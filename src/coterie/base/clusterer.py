@@ -157,7 +157,7 @@ class TextClusterer(
             ``examples``. Texts that fit go there; ``classes_`` begins with them, and
             ``empty_classes_`` has those that no text fits.
         """
-        return self._fit(X, views, guide=guide(labels, themes))
+        return self._fit(X, views, guidance=read_guidance(labels, themes))
 
     def fit_predict(self, X: Any, y: Any = None, **options: Unpack[FitOptions]) -> Ints:
         """Cluster the texts, and give the cluster of each; as ``fit``, then ``labels_``."""
@@ -176,11 +176,11 @@ class TextClusterer(
         X: Any,
         views: Any,
         sample_weight: Any = None,
-        guide: Callable[[int], Guidance | None] = lambda rows: None,
+        guidance: Guidance | None = None,
     ) -> Self:
         self._check_parameters()
         self._forget_outliers()
-        Fitting(self, X, views, sample_weight, guide).run()
+        Fitting(self, X, views, sample_weight, guidance).run()
         return self
 
     def predict(self, X: Any, *, outliers: bool | float = False) -> Ints:
@@ -290,13 +290,12 @@ class WeightedClusterer(TextClusterer):
         """
         if sample_weight is not None:
             self._check_weights()
-        return self._fit(X, views, sample_weight, guide(labels, themes))
+        return self._fit(X, views, sample_weight, read_guidance(labels, themes))
 
     def _check_weights(self) -> None:
         """Refuse parameters with which texts cannot be weighed."""
 
 
-def guide(labels: Any, themes: Any) -> Callable[[int], Guidance | None]:
-    """What is known, to be checked when the number of rows is known, too."""
-    texts = None if themes is None else theme_texts(themes)
-    return lambda rows: Guidance.make(rows, labels, texts)
+def read_guidance(labels: Any, themes: Any) -> Guidance | None:
+    """What is known about the texts of a fit."""
+    return Guidance.make(labels, None if themes is None else theme_texts(themes))

@@ -8,7 +8,7 @@ import json
 import logging
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,7 +103,7 @@ class Fitting:
         X: Any,
         views: Any = None,
         sample_weight: Any = None,
-        guide: Callable[[int], Guidance | None] = lambda rows: None,
+        guidance: Guidance | None = None,
     ) -> None:
         need_torch(f"`method={model.name!r}`: clustering")
         self.model = model
@@ -117,14 +117,13 @@ class Fitting:
         self.trained_labels: Ints | None = None
         self.trained_parameters: dict[str, int] = {}
         self.choice: Choice | None = None
-        self._themes_found = False
         with self.phase("prepare"):
             if model.n_clusters == "auto" and number_encoder(model) is not model.encoder:
                 X = texts_from(X)  # the method's own encoder may depend on the number
                 self._use(self._choose(X))
             self.encoder, self.inputs = self._read(X, views)
             self.weights = self._weigh(X, sample_weight)
-            self.guidance, self.known = self._guided(guide)
+            self.known = self._on_texts(guidance)
 
     def run(self) -> None:
         """Run the phases and set the attributes of the model."""
@@ -191,20 +190,19 @@ class Fitting:
 
     def find_themes(self) -> TextGuidance | None:
         """What is known about the texts, also which of them seem to fit the themes."""
-        known, guidance = self.known, self.guidance
-        if known is None or guidance is None or not guidance.themes or self._themes_found:
+        known = self.known
+        if known is None or not known.themes:
             return known
         vectors = self.vectors()
         with self.phase("themes"):
-            texts = [text for theme in guidance.themes for text in theme]
+            texts = [text for theme in known.themes for text in theme]
             items, rows = self.encoder.prepare(texts)
             encoded = self.encoder.encode(items)[rows]
-            ends = np.cumsum([len(theme) for theme in guidance.themes])
+            ends = np.cumsum([len(theme) for theme in known.themes])
             wanted = self.model.n_clusters
-            alone = wanted != "auto" and wanted <= len(guidance.names)
+            alone = wanted != "auto" and wanted <= known.n_classes
             hints = theme_hints(vectors, np.split(encoded, ends[:-1]), alone=alone)
             self.known = known.with_hints(hints)
-        self._themes_found = True
         return self.known
 
     @contextmanager
@@ -264,27 +262,24 @@ class Fitting:
         counts = np.bincount(rows, weights=given, minlength=self.inputs.n_distinct)
         return counts.astype(np.float32)
 
-    def _guided(
-        self, guide: Callable[[int], Guidance | None]
-    ) -> tuple[Guidance | None, TextGuidance | None]:
-        """What is known about the rows, and about the different texts."""
-        guidance = guide(self.inputs.n_rows)
+    def _on_texts(self, guidance: Guidance | None) -> TextGuidance | None:
+        """What is known about the different texts."""
         if guidance is None:
-            return None, None
+            return None
         if not self.model._uses_guidance():
             warnings.warn(
                 f"{self.model.name} cannot use labels or themes and ignores them; auto, "
                 "kmeans and sccl use them.",
                 stacklevel=4,
             )
-            return None, None
+            return None
         if guidance.themes and self.encoder.kind == "precomputed":
             raise UsageError(
                 "`themes` are compared with the texts by the encoder; give texts instead of "
                 "vectors, or known classes as labels."
             )
         places = self.inputs.spread(np.arange(self.inputs.n_distinct, dtype=np.int64), -1)
-        return guidance, guidance.on_texts(places, self.inputs.n_distinct)
+        return guidance.on_texts(places, self.inputs.n_distinct)
 
     def _counted(self, vectors: Floats) -> Floats:
         """The vectors whose weight is above zero; all, if no weights were given."""
@@ -429,8 +424,8 @@ class Fitting:
         digest.update(json.dumps(settings, sort_keys=True, default=plain).encode())
         digest.update(str(self.seed).encode() + self.inputs.views.tobytes())
         digest.update(self.inputs.items.content())
-        if self.guidance is not None:
-            digest.update(repr(self.guidance).encode())
+        if self.known is not None:
+            digest.update(repr(self.known.names).encode() + self.known.seeds.tobytes())
         return digest.hexdigest()
 
     def _set_attributes(

@@ -163,7 +163,7 @@ class RunFit:
     def fitting(self) -> Fitting:
         """The encoder and the texts as it takes them."""
         guidance = self.guidance if self.model._uses_guidance() else None
-        return Fitting(self.model, self.corpus.texts, None, guide=lambda rows: guidance)
+        return Fitting(self.model, self.corpus.texts, None, guidance=guidance)
 
     def choose(self) -> Choice | None:
         """Set the number of clusters: as asked for, or found.

@@ -31,7 +31,7 @@ def read_guidance(options: Options, corpus: Corpus) -> Guidance | None:
     ids = [str(row) for row in range(1, len(corpus) + 1)]
     if corpus.id_column is not None:
         ids = [str(value).strip() for value in corpus.values(corpus.id_column)]
-    return Guidance.make(len(corpus), labels, themes, ids)
+    return Guidance.make(labels, themes, ids)
 
 
 def digest(guidance: Guidance | None) -> str | None:
