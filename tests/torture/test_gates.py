@@ -176,8 +176,6 @@ def test_a_lock_that_is_not_ours_is_refused(run: Path, table, isolated, verb, ki
     done = isolated(*ON_LOCKS[verb](run, table), code=3)
     assert says(done.output, "not a file of coterie's", str(place)), done.output
     assert state(place, target) == before
-    if verb == "report":
-        assert says(isolated("check", run, code=3).output, "not a file of coterie's", str(place))
 
 
 WRITTEN: dict[str, Callable[[Path], object]] = {
@@ -257,7 +255,6 @@ def test_what_is_no_file_is_not_opened(run: Path, table: Path, isolated, name, k
     reader = ["predict", run, table] if name.startswith("model/") else ["report", run]
     undone = name.startswith(("earlier/", "edits", "notes"))
     isolated(*(["edit", run, "--undo"] if undone else reader), code=3)
-    isolated("check", run, code=3)
 
 
 @pytest.mark.slow
@@ -272,18 +269,9 @@ def test_no_verb_opens_what_is_no_file(run: Path, table: Path, isolated, name, k
         ["export", run, "--to", "jsonl", "--out", run.parent / "out"],
         ["report", run], ["predict", run, table], ["compare", run, run, "--by", "model"],
         ["edit", run, run.parent / "e.yaml"], ["edit", run, "--undo"],
-        ["check", run], [*again, "--out", run],
+        [*again, "--out", run],
     ):  # fmt: skip
         assert isolated(*verb).exit_code in (0, 2, 3)
-
-
-@pytest.fixture
-def model(run: Path) -> Path:
-    """That of the run, without digests, so that nothing but the content tells."""
-    config = json.loads((run / "model" / "config.json").read_text())
-    del config["files"]
-    (run / "model" / "config.json").write_text(json.dumps(config))
-    return run / "model"
 
 
 # Manifests --------------------------------------------------------------------------------------
@@ -344,9 +332,7 @@ SPARSE = {  # which verb reads it, and what that may take
 
 
 @pytest.mark.parametrize("name", SPARSE)
-def test_a_sparse_file_of_ten_gigabytes_is_not_read(run: Path, table, request, name: str) -> None:
-    if name.endswith(".json"):  # of other files the size is told before the digest
-        request.getfixturevalue("model")
+def test_a_sparse_file_of_ten_gigabytes_is_not_read(run: Path, table, name: str) -> None:
     verb, megabytes = SPARSE[name]
     os.truncate(run / name, 10 << 30)
     told = {"export": ["--out", run.parent / "out"], "predict": [table], "report": []}[verb]
@@ -401,7 +387,7 @@ LOOPS = {
     "predict --out": ["predict", "run", "t.csv", "--out", "loop"],
     "predict from": ["predict", "loop", "t.csv"],
     "export": ["export", "run", "--out", "loop"],
-    **{verb: [verb, "loop"] for verb in ("report", "check", "export", "edit")},
+    **{verb: [verb, "loop"] for verb in ("report", "export", "edit")},
     "update": ["update", "run", "loop"],
     "compare": ["compare", "run", "loop"],
     "augment": ["augment", "loop"],
