@@ -2,7 +2,7 @@
 PYTHON ?= python3
 # Versions of what is installed. Empty: the newest.
 CONSTRAINTS ?= constraints.txt
-# What PyPI does not have (a browser, WordNet's files, Apertium) is installed by apt-get where that
+# What PyPI does not have (a browser, WordNet's files) is installed by apt-get where that
 # is allowed; SYSTEM=no only prints the line (tools/system.py).
 export SYSTEM
 # Images set this for builds; without compiled files each of many processes would compile all again.

@@ -44,7 +44,7 @@ FULL = (
 )  # fmt: skip
 
 # Reasons that name a part which may be missing on a user's machine, but not with CI=true.
-PARTS_OF_CI = ("Chromium", "WordNet", "benchmark files", "Apertium")
+PARTS_OF_CI = ("Chromium", "WordNet", "benchmark files")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

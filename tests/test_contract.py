@@ -23,7 +23,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
-from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
@@ -276,39 +275,6 @@ def test_what_a_pipeline_learns_does_not_shape_the_clusters(topics) -> None:
     np.testing.assert_array_equal(fast("kmeans").fit_transform(texts, y), alone.transform(texts))
     with raises(DataError, "but no text; remove"):  # labels are known classes
         fast("kmeans").fit(texts, labels=y)
-
-
-def test_a_grid_search_needs_no_labels_and_takes_none_for_known_classes(topics) -> None:
-    texts = topics[0]
-    grid = {"n_clusters": [2, 3]}
-    alone = GridSearchCV(fast("kmeans"), grid, cv=2).fit(texts)
-    truth = ["x"] * 45 + ["y"] * 45
-    beside = GridSearchCV(fast("kmeans"), grid, cv=KFold(2)).fit(texts, truth)
-    np.testing.assert_array_equal(
-        alone.cv_results_["mean_test_score"], beside.cv_results_["mean_test_score"]
-    )
-    best = beside.best_estimator_
-    assert best.classes_ == () and best.score(texts) == best.score(texts, truth)
-    np.testing.assert_array_equal(best.fit_predict(texts, truth), alone.best_estimator_.labels_)
-    assert fast("kmeans").fit(texts, labels=truth).classes_ == ("x", "y")
-
-
-@pytest.mark.parametrize("name", ["kmeans", "auto"])
-@pytest.mark.parametrize("encoder", ["tfidf", "precomputed"])
-def test_the_score_knows_clusters_from_chance(name: str, encoder: str, topics) -> None:
-    texts = topics[0]
-    X = fast("kmeans").fit_transform(texts) if encoder == "precomputed" else [*texts, ""]
-    model = fast(name, encoder=encoder).fit(X)
-    good = model.score(X)
-    model.predict = lambda X: np.random.default_rng(0).permutation(model.labels_)
-    assert good > 0.7 and abs(model.score(X)) < 0.1
-    model.predict = lambda X: np.zeros(len(X), dtype=np.int64)
-    assert abs(model.score(X)) < 1e-9
-
-
-def test_a_score_of_too_few_texts_is_refused(topics) -> None:
-    with raises(DataError, "clusters are; give", "4 different texts"):
-        fast("kmeans").fit(topics[0]).score(topics[0][:4])
 
 
 @pytest.mark.parametrize("kind", ["nearest text", "another space", "edited"])

@@ -7,12 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import coterie
-from coterie.errors import UsageError
-from said import raises
 
 NAMES = [name for name in coterie.__all__ if name != "__version__"]
 WRONG = {
@@ -78,24 +75,3 @@ def test_cluster_shows_its_options() -> None:
     assert list(shown)[:3] == ["data", "n_clusters", "method"] and shown["levels"].default == ()
     assert "max_outliers : float | str | None" in coterie.cluster.__doc__
     assert coterie.cluster(data=["a cat", "a dog"], n_clusters=1, encoder="tfidf").clusters
-
-
-TEXTS = ["red apple", "ripe apple", "red plum", "fast car", "slow car", "old car"]
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda **seeds: coterie.cluster(TEXTS, 2, "kmeans", encoder="tfidf", **seeds).labels,
-        lambda **seeds: coterie.augment(TEXTS, "deletion", **seeds),
-        lambda **seeds: coterie.choose_n_clusters(TEXTS * 4, encoder="tfidf", **seeds).curve,
-        lambda **seeds: coterie.make_method("kmeans", 2, **seeds).random_state,
-        lambda **seeds: coterie.TwoStep.from_preset("paper", **seeds).random_state,
-        lambda **seeds: coterie.TwoStep(2, **seeds).get_params()["random_state"],
-    ],
-)
-def test_seed_and_random_state_are_the_same(call) -> None:
-    assert np.array_equal(call(seed=7), call(random_state=7))
-    assert np.array_equal(call(seed=7), call(seed=7, random_state=7))
-    with raises(UsageError, "are the same thing", "7", "8"):
-        call(seed=7, random_state=8)

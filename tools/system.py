@@ -1,7 +1,7 @@
 """Install what PyPI does not have, where that is allowed; else print the line that does.
 
     python tools/system.py run       # what an environment needs
-    python tools/system.py test      # what "make test" needs: WordNet's files, Apertium
+    python tools/system.py test      # what "make test" needs: WordNet's files
     python tools/system.py test-all  # and a browser, and axe-core
     python tools/system.py remove    # take these away again, for tools/bare.py
 
@@ -28,7 +28,7 @@ from pathlib import Path
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 AXE, AXE_FILE = "axe-core@4.14.0", Path(sys.prefix) / "axe.min.js"
-ALL = ("chromium", "wordnet-base", "apertium", "apertium-eng-spa")
+ALL = ("chromium", "wordnet-base")
 
 
 def missing(part: str) -> list[str]:
@@ -40,9 +40,6 @@ def missing(part: str) -> list[str]:
         packages.append("chromium")
     if not Path("/usr/share/wordnet/index.noun").exists():
         packages.append("wordnet-base")
-    modes = Path("/usr/share/apertium/modes/eng-spa.mode")
-    if not modes.exists() or not shutil.which("lt-proc"):
-        packages += ["apertium", "apertium-eng-spa"]
     return packages
 
 

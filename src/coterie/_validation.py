@@ -83,18 +83,6 @@ def check_integer(name: str, value: Any, minimum: int = 1) -> int:
     return int(value)
 
 
-def one_seed(seed: Any, random_state: Any, default: Any = None) -> Any:
-    """The one that is given of two names of the same thing."""
-    if seed is not None and random_state is not None and seed is not random_state:
-        if not isinstance(seed, numbers.Integral) or seed != random_state:
-            raise UsageError(
-                f"`seed` {seed!r:.80} and random_state {random_state!r:.80} are the same thing; "
-                "give one."
-            )
-    given = random_state if seed is None else seed
-    return default if given is None else given
-
-
 def whole_number(text: str) -> int | None:
     """The whole number that ASCII digits write; None for anything else, or more than 18 digits.
 

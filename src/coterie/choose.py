@@ -22,7 +22,7 @@ from coterie._progress import Progress
 from coterie._random import derive_seed, numpy_generator, resolve_seed
 from coterie._torch import torch
 from coterie._types import Floats, Ints
-from coterie._validation import PositiveInt, check_vectors, checked, one_seed
+from coterie._validation import PositiveInt, check_vectors, checked
 from coterie.blocks.graph import knn_smooth, principal_part
 from coterie.blocks.kmeans import KMeans, nearest
 from coterie.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
@@ -100,14 +100,13 @@ class Choice:
 
 
 @checked
-def choose_n_clusters(  # noqa: PLR0913 - two are one
+def choose_n_clusters(
     X: Any,
     *,
     encoder: Any = AUTO,
     embeddings: Floats | None = None,
     largest: PositiveInt | None = None,
     random_state: Any = None,
-    seed: object = None,
     progress: Progress | None = None,
 ) -> Choice:
     """Estimate the number of clusters without labels.
@@ -122,8 +121,7 @@ def choose_n_clusters(  # noqa: PLR0913 - two are one
         Vectors of the texts by that encoder, of unit length, if they are there already.
     largest : int, optional
         Largest number to try. Default: 250, or a fifth of the different texts.
-    random_state, seed : int, Generator, RandomState or None, default=None
-        Two names of the same thing.
+    random_state : int, Generator, RandomState or None, default=None
     progress : Progress, optional
 
     Returns
@@ -136,7 +134,7 @@ def choose_n_clusters(  # noqa: PLR0913 - two are one
     >>> choose_n_clusters(texts * 2, encoder="tfidf", random_state=0).n_clusters
     1
     """
-    drawn = resolve_seed(one_seed(seed, random_state))
+    drawn = resolve_seed(random_state)
     vectors, kind = _prepare(X, encoder, drawn, embeddings)
     n = len(vectors)
     largest = min(largest or LARGEST, n // TEXTS_PER_CLUSTER)

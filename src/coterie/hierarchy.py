@@ -27,7 +27,6 @@ from coterie.description import (
     Cluster,
     describe,
     describe_numbered,
-    final_names,
     rename_clusters,
     text_order,
 )
@@ -384,29 +383,6 @@ def rename_levels(
         ]
         before, after = called, {**called, **names}
     return replace(hierarchy, levels=_name_parents(levels))
-
-
-def carry_names(
-    old: Hierarchy,
-    new: Hierarchy,
-    pairs: Sequence[Mapping[int, int]],
-    clusters: Sequence[Cluster],
-) -> tuple[Hierarchy, list[Cluster]]:
-    """New levels with the names and descriptions of old groups, and their clusters.
-
-    ``pairs`` has, for each new level, its groups and the old ones that they are; ``clusters`` is
-    the clustering below the new levels.
-    """
-    given = []
-    for number, (level, same) in enumerate(zip(new.levels, pairs, strict=True)):
-        known = {group.id: group for group in old.levels[number]} if same else {}
-        said = {i: known[o] for i, o in same.items()}
-        made = {group.id: group.name for group in level}
-        names = final_names(made, {i: group.name for i, group in said.items()})
-        given.append({g.id: replace(_as_said(g, said.get(g.id)), name=names[g.id]) for g in level})
-    called = {cluster.id: cluster.name for cluster in clusters}
-    hierarchy = rename_levels(new, called, called, given)
-    return hierarchy, hierarchy.parented(clusters)
 
 
 def _as_said(group: Cluster, known: Cluster | None) -> Cluster:

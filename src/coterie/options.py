@@ -21,7 +21,6 @@ from coterie._validation import (
     check_integer,
     did_you_mean,
     need,
-    one_seed,
     whole_number,
     wrong_kind,
 )
@@ -190,14 +189,13 @@ class Options(Reading):
     )
     views: str | Path | Sequence[Sequence[str]] | None = option(
         None,
-        "CSV with augmented texts (columns text, text1, text2), or a kind as in coterie augment: "
+        "CSV with augmented texts (columns text, text1, text2), or a kind of augmentation: "
         "eda, contextual:FOLDER, ...",
     )
     settings: Mapping[str, object] = field(
         default_factory=dict, metadata={"help": "Other parameters of the method."}
     )
     seed: int = option(0, "Same seed, same clusters.", "Advanced", "N")
-    random_state: int | None = option(None, "As seed.")
     device: str = option("auto", "auto, cpu or cuda.", "Advanced", "NAME")
     precision: Literal["auto", "float32"] = option(
         "auto",
@@ -235,7 +233,6 @@ class Options(Reading):
                 hint = did_you_mean(name, known) or f" Known: {', '.join(known)}."
                 raise UsageError(f"cluster has no option {name!r}.{hint}")
         given |= {name: _as_list(name, given[name]) for name in LISTS if name in given}
-        given["seed"] = one_seed(given.get("seed"), given.pop("random_state", None), 0)
         options = cls(n_clusters, method, **given)
         options.check()
         return options

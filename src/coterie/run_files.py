@@ -420,10 +420,13 @@ def with_types(table: pa.Table, manifest: Mapping[str, Any]) -> pa.Table:
     for name, said in manifest["data"].get("types", {}).items():
         zone = re.fullmatch(r"timestamp\[(s|ms|us|ns), tz=(.+)\]", said)
         with suppress(KeyError, ValueError, pa.ArrowException):
-            kind = pa.timestamp(*zone.groups()) if zone else pa.type_for_alias(said)
             column = table[name]
             filled = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-            table = table.set_column(table.column_names.index(name), name, filled.cast(kind))
+            inside = re.match(r"dictionary<values=(\w+)", said)  # categories
+            alias = inside[1] if inside else said
+            typed = filled.cast(pa.timestamp(*zone.groups()) if zone else pa.type_for_alias(alias))
+            typed = typed.dictionary_encode() if inside else typed
+            table = table.set_column(table.column_names.index(name), name, typed)
     return table
 
 

@@ -83,20 +83,18 @@ def test_a_draw_follows_the_probabilities(tiny_masked: Path) -> None:
 
 def test_long_texts_keep_the_words_that_are_not_read(tiny_masked: Path) -> None:
     text = " ".join(["parcel"] * 200)
-    (made,) = augment([text], "contextual", rate=1.0, model=str(tiny_masked), device="cpu")
+    (made,) = augment([text], f"contextual@1.0:{tiny_masked}", device="cpu")
     pairs = list(zip(text.split(), made.split(), strict=True))
     assert [a == b for a, b in pairs] == [i >= 126 for i in range(200)]  # 128 less [CLS] and [SEP]
 
 
-def test_what_is_missing_is_named(tmp_path: Path, tiny_translator: Path) -> None:
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with raises(MissingError, "contextual substitution"):
         augment(["a text"], "contextual")
     with raises(MissingError, "is not on this machine", "hub:bert-base-uncased"):
-        augment(["a text"], "contextual", model="bert-base-uncased")
+        augment(["a text"], "contextual:bert-base-uncased")
     with raises(UsageError, "the folder has no config.json"):
-        augment(["a text"], "contextual", model=str(tmp_path))
-    with raises(UsageError, "has no mask token"):
-        augment(["a text"], "contextual", model=str(tiny_translator))
+        augment(["a text"], f"contextual:{tmp_path}")
 
 
 def test_a_model_with_another_head_takes_the_long_way(tiny_masked: Path) -> None:

@@ -74,7 +74,6 @@ def test_levels_count_texts_as_fitting_does(texts: Path) -> None:
         ("-k 3 --set n_init=0", "--set n_init", "should be an integer of"),
         (f"-k 3 --set max_length={HUGE[:40]}", "--set max_length", "at most"),
         ("-k 3 --set n_clusters=4", "--clusters", "is given twice, and"),
-        ("-k 3 --set seed=1 --set random_state=2", "--seed 1", "are the same thing"),
         ("-k 3 --set fit_sample=-1", "--set fit_sample", "should be an integer of"),
         ("-k 3 -m kmean", "Did you mean 'kmeans'", "should be one of"),
         ("-k 3 --set preset=x", "--set preset", "should be one of"),
@@ -100,13 +99,6 @@ def test_messages_speak_of_options(texts: Path, options: str, named: str, key: s
         ("evaluate FILE -l topics", 3, "there is no column"),
         ("report FOLDER", 3, "holds no run: there"),
         ("methods scl", 2, "should be one of"),
-        ("augment FILE --kind edda", 2, "should be one of"),
-        ("augment FILE --kind virtual", 2, "writes no texts"),
-        ("augment FILE --kind contextual", 1, "contextual substitution"),
-        ("augment FILE --kind charswap --rate 2", 2, "should be above 0"),
-        ("augment FILE --kind charswap -n 0", 2, "--augmentations should"),
-        ("augment FILE --kind backtranslation --languages eng", 2, "expected FROM,TO"),
-        ("augment FILE --kind charswap --out x.doc", 2, "the suffix should"),
     ],
 )
 def test_mistakes_have_a_message_and_a_code(

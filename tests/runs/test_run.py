@@ -104,6 +104,14 @@ def test_columns_keep_their_types(tmp_path: Path, sample: int) -> None:
     assert made.predict(given).select(list(GIVEN)).equals(given)
 
 
+def test_categories_of_a_frame_stay_categories() -> None:
+    given = pd.DataFrame({"text": TEXTS, "kind": pd.Categorical(["b", "a"] * 6)})
+    given["year"] = pd.Categorical([2025, 2026] * 6)
+    table = coterie.cluster(given, 2, **KMEANS).table
+    assert [str(table[name].dtype) for name in ("kind", "year")] == ["category"] * 2
+    assert table["kind"].tolist() == ["b", "a"] * 6 and table["year"].tolist() == [2025, 2026] * 6
+
+
 def test_an_update_keeps_the_types_that_still_fit(tmp_path: Path) -> None:
     given = pa.table({"nr": range(12), "size": range(12), "text": TEXTS})
     run = coterie.cluster(given, 2, text_column="text", folder=tmp_path / "run", **KMEANS)

@@ -182,7 +182,7 @@ def test_files_that_hold_no_vectors_are_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
     (tmp_path / "cut.npy").write_bytes(b"\x93NUMPY\x01")
     for name in ("objects.npy", "cut.npy"):
-        with raises(DataError, "save it with numpy.save"):
+        with raises(DataError, "should be numbers of shape"):
             VectorRows(tmp_path / name)
     with raises(UsageError, "there is no file"):
         VectorRows("absent.npy")

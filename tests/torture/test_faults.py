@@ -72,7 +72,7 @@ from coterie.cli import app
 for command in (
     ["cluster", "sample.csv", "-k", "4", "-m", "kmeans", "--out", "run", "--set", "write=xlsx"],
     ["predict", "run", "sample.csv", "--out", "p.csv"], ["report", "run"],
-    ["augment", "sample.csv", "--kind", "charswap"], ["compare", "run", "run"],
+    ["compare", "run", "run"],
     ["export", "run", "--to", "xlsx"], ["methods"],
 ):
     done = CliRunner().invoke(app, command)

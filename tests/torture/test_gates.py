@@ -390,7 +390,6 @@ LOOPS = {
     **{verb: [verb, "loop"] for verb in ("report", "export", "edit")},
     "update": ["update", "run", "loop"],
     "compare": ["compare", "run", "loop"],
-    "augment": ["augment", "loop"],
     "evaluate": ["evaluate", "loop", "--labels", "a"],
 }
 

@@ -64,7 +64,6 @@ def said(folder: Path) -> dict[str, str]:
         "report": ["report", run],
         "export": ["export", run, "--to", "xlsx"],
         "compare": ["compare", run, run + "2", "--out", str(folder / "c.html")],
-        "augment": ["augment", file, "-t", "text", "--kind", "charswap", "-n", "1"],
         "wrong": ["cluster", file, *common[:-1], "\x1b[31mno such\u202e", "--out", run + "3"],
         "missing": ["predict", run, str(folder / "\x1b[31mno\u202e.csv")],
     }
@@ -76,7 +75,7 @@ def said(folder: Path) -> dict[str, str]:
     return out
 
 
-VERBS = ["cluster", "second", "edit", "predict", "report", "export", "compare", "augment"]
+VERBS = ["cluster", "second", "edit", "predict", "report", "export", "compare"]
 
 
 @pytest.mark.parametrize("verb", [*VERBS, "wrong", "missing"])

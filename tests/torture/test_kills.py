@@ -69,7 +69,6 @@ CASES = {
     "predict parquet": Case(predict("p.parquet"), [], [FIRST], None),
     "export": Case(["export", "run", "--to", "csv,jsonl"], [], [FIRST]),
     "report": Case(["report", "run", "--no-texts"], [], [FIRST]),
-    "augment": Case(["augment", "t.csv", "--kind", "charswap", "-q", "--out", "w.csv"], kills=None),
     "name": Case(["name", "run", "--with", "URL", "--model", "tiny", "-q"], [], [FIRST], 30),
 }
 OPENERS = [
@@ -284,7 +283,6 @@ def test_ctrl_c_and_resume_give_the_identical_result(times: int, place: Place) -
 BRIEF = {  # a command, and how it goes on
     "cluster": (cluster("sccl"), ["--resume"]),
     "predict": (["predict", "run", "big.csv", "--out", "labels.csv"], []),
-    "augment": (["augment", "big.csv", "--kind", "charswap", "-q", "--out", "views.csv"], []),
 }
 WHOLE = {"labels.csv", "views.csv"}  # never seen half
 

@@ -26,6 +26,7 @@ from coterie.encoders.load import locate
 from coterie.encoders.static import is_static
 from coterie.errors import CoterieError
 from coterie.methods import METHODS, make_method
+from coterie_bench.apertium import Apertium
 from coterie_bench.data import Data, load_data, split
 from coterie_bench.datasets import PAIRS, find_pairs
 from coterie_bench.ledger import Ledger, Row, head, key_of, read_results
@@ -225,6 +226,8 @@ def _run(row: Row, model: TextClusterer, data: Data, options: Options) -> Row:
             "high": found.high,
             "seconds": took,
         }
+    if getattr(model, "views", None) == Apertium.kind:
+        model.views = Apertium()  # type: ignore[attr-defined]
     row |= run_one(model, data, options)
     return row
 

@@ -1,10 +1,9 @@
 """Views of a text: augmentations that should end in the same cluster."""
 
-from coterie.augmentation.base import Augmenter, Chain
+from coterie.augmentation.base import Augmenter
 from coterie.augmentation.run import (
     KINDS,
     VIRTUAL,
-    Augmented,
     augment,
     make_augmenter,
     read_views,
@@ -14,9 +13,7 @@ from coterie.augmentation.run import (
 __all__ = [
     "KINDS",
     "VIRTUAL",
-    "Augmented",
     "Augmenter",
-    "Chain",
     "augment",
     "make_augmenter",
     "read_views",

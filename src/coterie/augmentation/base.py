@@ -29,9 +29,9 @@ STEP = 0x9E3779B97F4A7C15  # of SplitMix64 (Steele, Lea and Flood, 2014), like t
 FACTORS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 ROW_BITS = 24  # of a sort key; the other 40 are the random part
 EDGES = re.compile(r"^([\W_]*)(.*?)([\W_]*)$", re.DOTALL)
-FORMAT = 1  # of what is kept on disk; another number makes all of it anew
+FORMAT = 1  # of augmentations; another number makes all of them anew
 # What random numbers are for: streams of :func:`coterie.augmentation.base.bits`.
-CHAIN, OPERATION, WORD, SYNONYM, SLOT, SOURCE, FIRST, SECOND, PAIR, TOKEN = range(10)
+OPERATION, WORD, SYNONYM, SLOT, SOURCE, FIRST, SECOND, PAIR, TOKEN = range(1, 10)
 
 
 def text_keys(texts: Sequence[str], settings: Mapping[str, Any]) -> Keys:
@@ -216,8 +216,6 @@ class Augmenter(ABC):
 
     kind: ClassVar[str]
     seeded: bool = True  # whether another seed gives another augmentation
-    slow: bool = False  # whether augmentations are worth a place on disk
-    batch: int = 20_000  # texts of one call, for progress
 
     def __init__(self, rate: float = 0.2) -> None:
         self.rate = rate  # share of words to change
@@ -232,24 +230,3 @@ class Augmenter(ABC):
     def settings(self) -> dict[str, Any]:
         """All that decides an augmentation, besides the text and the seed."""
         return {"kind": self.kind, "rate": self.rate}
-
-
-class Chain(Augmenter):
-    """Several augmenters, each applied to what the one before made."""
-
-    kind: ClassVar[str] = "chain"
-
-    def __init__(self, parts: Sequence[Augmenter]) -> None:
-        self.parts = list(parts)
-        self.seeded = any(part.seeded for part in parts)
-        self.slow = any(part.slow for part in parts)
-        self.batch = min(part.batch for part in parts)
-
-    def apply(self, texts: Sequence[str], keys: Keys) -> list[str]:
-        out = list(texts)
-        for number, part in enumerate(self.parts):
-            out = part.apply(out, bits(keys, CHAIN, number))
-        return out
-
-    def settings(self) -> dict[str, Any]:
-        return {"kind": self.kind, "parts": [part.settings() for part in self.parts]}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from coterie._files import sha256_file
 from coterie._types import Ints
+from coterie._validation import check_device, need
 from coterie.augmentation.base import (
     TOKEN,
     Augmenter,
@@ -20,7 +24,10 @@ from coterie.augmentation.base import (
     split_edges,
     uniform,
 )
-from coterie.augmentation.models import batches, find_model, load_model, weights_of
+from coterie.corpus.corpus import clean_text
+from coterie.encoders.base import batches_by_length
+from coterie.encoders.load import ASK, from_hub
+from coterie.encoders.sentence import without_bars
 from coterie.errors import MissingError, UsageError
 
 LENGTH = 128  # tokens read of each text; words behind them stay
@@ -44,16 +51,14 @@ class Contextual(Augmenter):
     """
 
     kind: ClassVar[str] = "contextual"
-    slow = True
-    batch = 4_096
 
     def __init__(
         self, model: str | None, rate: float = 0.1, device: str = "auto", top_k: int = 100
     ) -> None:
         if model is None:
             raise MissingError(
-                "contextual substitution needs a masked language model: `model='FOLDER'`, a hub "
-                "name, or 'hub:NAME' to download one."
+                "contextual substitution needs a masked language model: 'contextual:FOLDER', "
+                "'contextual:NAME', or 'contextual:hub:NAME' to download one."
             )
         super().__init__(rate)
         self.top_k, self.device, self.folder = top_k, device, find_model(model)
@@ -68,7 +73,7 @@ class Contextual(Augmenter):
     @cached_property
     def _parts(self) -> tuple[Any, Any, Vocabulary]:
         """Model on its device, tokenizer, and the words that may be put in."""
-        model, tokenizer = load_model("AutoModelForMaskedLM", self.folder, self.device)
+        model, tokenizer = load_model(self.folder, self.device)
         if tokenizer.mask_token is None:
             raise UsageError(
                 f"`model={str(self.folder)!r}` has no mask token; give a masked language model."
@@ -90,7 +95,7 @@ class Contextual(Augmenter):
             for at, (left, core, right), word in zip(picked.tolist(), cores, new, strict=True):
                 if word is not None:
                     out[at] = f"{left}{like(word, core)}{right}"
-        return join(out, words.counts)
+        return [clean_text(text) for text in join(out, words.counts)]  # a model may write anything
 
     def _fill(self, words: Words, picked: Ints, draws: Any, old: Ints) -> list[str | None]:
         """A word for each place; None for places behind what the model reads."""
@@ -104,7 +109,8 @@ class Contextual(Augmenter):
         ids = tokenizer([texts[i] for i in used], truncation=True, max_length=LENGTH)["input_ids"]
         first = np.searchsorted(words.rows[picked], used)  # of each text's chosen words
         new: list[str | None] = [None] * len(picked)
-        for part in batches(model, ids, TOKENS):
+        lengths, tokens = np.array([len(row) for row in ids]), TOKENS.get(model.device.type)
+        for part in batches_by_length(lengths, tokens or TOKENS["cpu"]):
             rows = [ids[i] for i in part]
             at = [first[i] + n for i in part for n in range(ids[i].count(tokenizer.mask_token_id))]
             best, values = top_words(model, tokenizer, rows, vocabulary, self.top_k)
@@ -112,6 +118,42 @@ class Contextual(Augmenter):
             for place, word in zip(at, drawn, strict=True):
                 new[place] = word
         return new
+
+
+def find_model(name: str) -> Path:
+    """Folder of a transformers model: a folder, a hub name in the local cache, or ``hub:NAME``."""
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").exists():
+            raise UsageError(f"`model={name!r}`: the folder has no config.json.")
+        return folder
+    return from_hub("model", name, [name.removeprefix(ASK)])
+
+
+def load_model(folder: Path, device: str) -> tuple[Any, Any]:
+    """A masked language model, from safetensors alone, and its tokenizer.
+
+    It works in float32: half precision would make a word depend on the texts it was batched with.
+    """
+    library = need("transformers", "train")
+    safe = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        with without_bars():
+            model = library.AutoModelForMaskedLM.from_pretrained(
+                folder, dtype="float32", use_safetensors=True, **safe
+            )
+    except (OSError, ValueError) as error:
+        raise UsageError(f"`model={str(folder)!r}` cannot be loaded: {error}") from error
+    tokenizer = library.AutoTokenizer.from_pretrained(folder, **safe)
+    return model.to(check_device(device)).eval(), tokenizer
+
+
+def weights_of(folder: Path) -> str:
+    """Digest of all weights in a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.safetensors")):
+        digest.update(sha256_file(path).encode())
+    return digest.hexdigest()
 
 
 class Vocabulary:

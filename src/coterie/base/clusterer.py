@@ -17,10 +17,8 @@ from coterie.base.core import ClustererCore
 from coterie.base.describing import DescribeMixin
 from coterie.base.edited import correct
 from coterie.base.estimator import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from coterie.base.fitting import Fitting, number_encoder
-from coterie.base.scoring import score_texts, score_vectors
+from coterie.base.fitting import Fitting
 from coterie.blocks.assign import probabilities
-from coterie.corpus import texts_from
 from coterie.errors import UsageError
 from coterie.guidance import Guidance, theme_texts
 
@@ -144,7 +142,7 @@ class TextClusterer(
         X : list of str, ndarray, Series, DataFrame, Arrow array; or array of shape (n, d)
             Texts, or vectors with ``encoder="precomputed"``.
         y : ignored
-            As by every clusterer of scikit-learn; grid search and pipelines hand it over.
+            As by every clusterer of scikit-learn; pipelines hand it over.
         labels : sequence of shape (n_samples,), optional
             Class of each text, as far as it is known; None, -1, NaN and empty strings are
             unlabelled. Class ``c`` of ``classes_`` becomes cluster ``c``, and its texts stay in it;
@@ -205,21 +203,6 @@ class TextClusterer(
         """Vector of each text; zero for texts without a word."""
         inputs, vectors = self._encoded(X)
         return np.asarray(inputs.spread(vectors, 0.0))
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """How good the clusters of ``X`` are, without labels, for grid search; higher is better.
-
-        For texts: mutual information, adjusted for chance, of :meth:`predict` with a consensus
-        clustering that is made of ``X`` anew, into as many clusters, with the encoder as it is
-        before training. It is what the start guard decides by. For vectors: how much more often
-        than by chance a row and its ten nearest ones are in one cluster. ``y`` is ignored.
-
-        Each encoder has a reference of its own: compare settings of one encoder.
-        """
-        labels = self.predict(X)
-        if self.encoder_.kind == "precomputed":
-            return score_vectors(np.asarray(X, dtype=np.float32), labels)
-        return score_texts(texts_from(X), labels, self.n_clusters_, number_encoder(self))
 
     def save(self, folder: str | Path, *, include_encoder: bool = False) -> None:
         """Write the fitted model as a folder of safetensors and JSON.

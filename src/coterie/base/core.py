@@ -6,12 +6,11 @@ it, and :class:`coterie.TextClusterer` puts them together.
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import Tags
@@ -26,7 +25,6 @@ from coterie._validation import (
     PositiveInt,
     check_device,
     check_parameters,
-    one_seed,
 )
 from coterie.base.edited import EditedAssigner, correct
 from coterie.base.estimator import BaseEstimator
@@ -112,25 +110,8 @@ class FittedAttributes:
     n_features_in_: int
 
 
-class Seeded(type):
-    """Classes that take ``seed`` for ``random_state``, which alone is a parameter of theirs."""
-
-    if not TYPE_CHECKING:
-
-        def __call__(cls, *args: object, **given: object) -> object:
-            if "seed" in given:
-                seed = given.pop("seed")
-                given["random_state"] = one_seed(seed, given.get("random_state"))
-            return super().__call__(*args, **given)
-
-        @property
-        def __signature__(cls) -> inspect.Signature:
-            own = inspect.signature(cls.__init__)
-            return own.replace(parameters=list(own.parameters.values())[1:])
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
-class ClustererCore(FittedAttributes, BaseEstimator, metaclass=Seeded):
+class ClustererCore(FittedAttributes, BaseEstimator):
     """Parameters and hooks of a method; see :class:`coterie.TextClusterer`."""
 
     name: ClassVar[str]

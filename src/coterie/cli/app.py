@@ -32,7 +32,6 @@ VERBS = {
     "mask": ("mask", "Replace personal data in a table by words in brackets."),
     "evaluate": ("analyses", "Score a column of clusters against a column of true labels."),
     "methods": ("tools", "List the methods, or show one with its parameters and presets."),
-    "augment": ("augment", "Make augmentations of each text, for methods that train on pairs."),
 }
 HELP_OPTIONS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 

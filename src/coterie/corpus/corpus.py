@@ -202,8 +202,8 @@ def cell_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
 
     Examples
     --------
-    >>> cell_values(pa.array([0, 3_000_000], pa.date32()))[1]
-    '10183-09-21'
+    >>> cell_values(pa.array([0, 3_000_000], pa.date32()))
+    ['1970-01-01', '10183-09-21']
     >>> cell_values(pa.array([1], pa.time64("ns")))
     ['00:00:00.000000001']
     """
@@ -212,18 +212,7 @@ def cell_values(column: pa.ChunkedArray | pa.Array) -> list[Any]:
     try:
         return list(column.to_pylist())
     except (ValueError, OverflowError, pa.ArrowException):
-        return [_cell(scalar) for scalar in column]
-
-
-def _cell(scalar: pa.Scalar) -> Any:
-    try:
-        return scalar.as_py()
-    except (ValueError, OverflowError, pa.ArrowException):
-        if isinstance(scalar, pa.StructScalar):
-            return {name: _cell(inner) for name, inner in scalar.items()}
-        if isinstance(scalar, pa.ListScalar):
-            return [_cell(inner) for inner in scalar.values]
-        return scalar.cast(pa.string()).as_py()
+        return list(column.cast(pa.string()).to_pylist())
 
 
 @dataclass(frozen=True)
@@ -247,15 +236,6 @@ class Chunk:
 
     def __len__(self) -> int:
         return len(self.texts)
-
-    def part(self, first: int, last: int) -> Chunk:
-        """Some of the rows, counted in the chunk."""
-        return Chunk(
-            self.first + first,
-            self.table.slice(first, max(last - first, 0)),
-            CleanTexts(self.texts[first:last]),
-            self.values[first:last],
-        )
 
 
 @dataclass(frozen=True)
@@ -303,18 +283,13 @@ class LargeTable:
     files: Sequence[str] = ()  # of Parquet, where a cluster labels the rows
 
     def __iter__(self) -> Iterator[Chunk]:
-        """The rows of the first look, and no others: a log file may have grown since."""
-        digest, rows, total = hashlib.sha256(), 0, self.survey.rows
+        """The rows, as many as at the first look; else the file was changed since."""
+        rows = 0
         for chunk in self.read():
-            chunk = chunk.part(0, total - rows)
             rows += len(chunk)
-            digest.update(b"".join(text.encode("utf-8") + b"\0" for text in chunk.texts))
-            if rows == total and digest.hexdigest() != self.survey.sha256:
-                break
             yield chunk
-            if rows == total:
-                return
-        raise self.changed()
+        if rows != self.survey.rows:
+            raise self.changed()
 
     def changed(self) -> DataError:
         """What to say if the rows are others than those of the first look."""

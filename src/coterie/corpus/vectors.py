@@ -37,7 +37,7 @@ class VectorRows:
             return
         path, self.name = Path(said), str(said)
         if path.suffix.lower() == ".npy":
-            self._array = _read_numpy(path)
+            self._array = _as_matrix(path, self.name)
         elif path.suffix.lower() in TABLE_SUFFIXES:
             self._array = _read_column(path)
         else:
@@ -55,21 +55,21 @@ class VectorRows:
         """Vectors of the rows of a table, of which ``first`` come before; zeros without a text."""
         if self.column is not None:
             check_column(table, self.column, "vectors")
-            found = _matrix(table.column(self.column))
+            vectors = _matrix(table.column(self.column))
         else:
-            found = np.array(self._array[first : first + len(texts)], dtype=np.float32)
-            if len(found) < len(texts):
+            vectors = np.array(self._array[first : first + len(texts)], dtype=np.float32)
+            if len(vectors) < len(texts):
                 self.check_rows(first + len(texts))
-        self._width = self._width or found.shape[1]
+        self._width = self._width or vectors.shape[1]
         filled = np.array([text != "" for text in texts], dtype=bool)
-        bad = filled & ~np.isfinite(found).all(axis=1)
-        if found.shape[1] != self._width or bad.any():
+        bad = filled & ~np.isfinite(vectors).all(axis=1)
+        if vectors.shape[1] != self._width or bad.any():
             raise DataError(
                 f"`vectors`: {self.name}, row {first + int(bad.argmax()) + 1} is not a list of "
                 f"{self._width:,} finite numbers; correct or remove it."
             )
-        found[~filled] = 0
-        return found
+        vectors[~filled] = 0
+        return vectors
 
     def without(self, table: pa.Table) -> pa.Table:
         """The table without the column of vectors."""
@@ -78,28 +78,19 @@ class VectorRows:
 
 
 def _as_matrix(given: object, name: str) -> Any:
+    """An array, or the file of one, which is read from the disk where it is needed."""
     try:
+        if isinstance(given, Path):
+            given = np.load(given, mmap_mode="r", allow_pickle=False)
         array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=np.float32)
-        shape = f"{array.dtype} {array.shape}"
         if array.ndim == 2 and array.shape[1] and array.dtype.kind in "fiu":
             return array
-    except (TypeError, ValueError):
-        shape = "rows of several lengths"
-    raise DataError(f"`vectors`: {name} should be numbers of shape (rows, width), got {shape}.")
-
-
-def _read_numpy(path: Path) -> Any:
-    """An array that is read from the disk where it is needed; pickles are not loaded."""
-    try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError as error:
-        raise UsageError(f"there is no file {path}.") from error
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(
-            f"`vectors`: {path} is not a file of numbers, or is damaged ({error}); save it with "
-            "numpy.save, without objects."
-        ) from error
-    return _as_matrix(found, str(path))
+        error = ValueError(f"{array.dtype} {array.shape}")
+    except FileNotFoundError as missing:
+        raise UsageError(f"there is no file {name}.") from missing
+    except (OSError, TypeError, ValueError, EOFError) as wrong:
+        error = ValueError(wrong)
+    raise DataError(f"`vectors`: {name} should be numbers of shape (rows, width): {error}.")
 
 
 def _read_column(path: Path) -> Floats:

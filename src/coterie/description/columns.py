@@ -23,11 +23,8 @@ YEAR_FIRST = re.compile(r"(\d{4})[-/.年]\s?(\d{1,2})(?:[-/.月]\s?(\d{1,2}))?[�
 ISO_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ]")
 COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})" + r"(?:T.*)?$")
 YEAR_LAST = re.compile(r"(\d{1,2})([-/.])\s?(\d{1,2})[-/.]\s?(\d{4}|\d{2})" + _TAIL)
-DAY_WORD = re.compile(
-    r"(\d{1,2})(?:st|nd|rd|th|\.)?[\s-]+(?:de\s+)?([^\W\d_]{3,})\.?,?[\s-]+"
-    r"(?:de\s+)?(\d{4})\b"
-)
-WORD_DAY = re.compile(r"([^\W\d_]{3,})\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b,?.*?\b(\d{4})(?:\D*)$")
+WORDS = re.compile(r"\d+|[^\W\d_]{3,}")  # of "Sun Mar 01 10:00:00 2026"
+LONGEST_DATE = 50  # characters
 # Beginnings of the names of months: English, German, French, Spanish, Italian, Portuguese, Dutch.
 MONTHS = (
     "jan ene gen",
@@ -115,14 +112,16 @@ def parse_text(text: str, *, month_first: bool = False) -> date | None:
         day, month = (b, a) if swap and int(a) <= 12 else (a, b)
         full = int(year) + (0 if len(year) == 4 else 2000 if int(year) < 70 else 1900)
         return _date(full, int(month), int(day))
-    if match := DAY_WORD.search(text):
-        return _date(int(match[3]), _month_number(match[2]), int(match[1]))
-    for match in WORD_DAY.finditer(text):
-        if found := _date(int(match[3]), _month_number(match[1]), int(match[2])):
-            return found
-        if match := WORD_DAY.search(text, match.end(1)):  # "Sun Mar 01": the day's name came first
-            return _date(int(match[3]), _month_number(match[1]), int(match[2]))
-    return None
+    words = WORDS.findall(text) if len(text) <= LONGEST_DATE else []
+    months = [i for i, word in enumerate(words) if _month_number(word)]
+    if not months:
+        return None
+    place = months[-1]  # "mardi 3 avril": names of days come first
+    near = [word for word in words[max(place - 1, 0) : place + 2] if len(word) < 3]
+    years = [word for word in words if word.isdigit() and len(word) == 4]
+    if not near or not years:
+        return None
+    return _date(int(years[-1]), _month_number(words[place]), int(near[0]))
 
 
 def sort_into_periods(values: Iterable[Any]) -> Periods:

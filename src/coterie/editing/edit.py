@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from coterie._folders import held
-from coterie._types import Bools, Floats, Ints
+from coterie._types import Bools, Floats
 from coterie._validation import check_path, checked
 from coterie.base import TextClusterer
 from coterie.base.edited import Merge, Step, correct, edited
@@ -35,7 +35,6 @@ from coterie.exports import refresh_exports
 from coterie.hierarchy import (
     Hierarchy,
     build_hierarchy,
-    carry_names,
 )
 from coterie.metrics import silhouette
 from coterie.outliers import OutlierLimit
@@ -260,15 +259,10 @@ def _nest(
     run: Clustering, draft: Draft, clusters: list[Cluster]
 ) -> tuple[Hierarchy | None, list[Cluster]]:
     """Coarser levels of a run without a merge tree, and the clusters with their parents."""
-    labels, hierarchy = draft.marked, run.hierarchy
     levels = run.facts.get("handover", {}).get("levels")
-    if levels:
-        hierarchy, clusters = build_hierarchy(run.texts, labels, run.vectors, clusters, levels)
-    if hierarchy is None or run.hierarchy is None or hierarchy is run.hierarchy:
-        return hierarchy, clusters
-    pairs = same_groups(run.hierarchy, run.labels, hierarchy, labels)
-    _tell_dropped(run.hierarchy, pairs, draft)
-    return carry_names(run.hierarchy, hierarchy, pairs, clusters)
+    if not levels:
+        return run.hierarchy, clusters
+    return build_hierarchy(run.texts, draft.marked, run.vectors, clusters, levels)
 
 
 def _describe_tree(
@@ -386,48 +380,6 @@ def _describe(run: Clustering, draft: Draft, p: Floats) -> list[Cluster]:
         topics,
         said,
     )
-
-
-def same_groups(old: Hierarchy, before: Ints, new: Hierarchy, after: Ints) -> list[dict[int, int]]:
-    """For each new level, the groups that are old ones, and which.
-
-    A group is an old one if it holds the same rows, as after a merge inside it, or the same
-    clusters, as after a move of some rows.
-
-    Parameters
-    ----------
-    old, new : Hierarchy
-    before, after : ndarray of shape (n,)
-        Cluster of each row below each of them, -1 for none.
-    """
-    out: list[dict[int, int]] = [{} for _ in new.levels]
-    for number in range(min(len(old.levels), len(new.levels))):
-        was, now = old.above[number], new.above[number]
-        groups_before = np.array([was.get(int(label), -1) for label in before])
-        groups_after = np.array([now.get(int(label), -1) for label in after])
-        for group, parts in new.parts(number).items():
-            if len(parts) == 1:  # it is called as that is
-                continue
-            rows = groups_after == group
-            for other in set(groups_before[rows].tolist()) - {-1}:
-                same_rows = np.array_equal(groups_before == other, rows)
-                if same_rows or _inside(was, other) == _inside(now, group):
-                    out[number][group] = other
-    return out
-
-
-def _inside(above: Mapping[int, int], group: int) -> set[int]:
-    return {cluster for cluster, place in above.items() if place == group}
-
-
-def _tell_dropped(old: Hierarchy, pairs: Sequence[Mapping[int, int]], draft: Draft) -> None:
-    """Say which descriptions of coarser levels do not fit any more."""
-    for number, level in enumerate(old.levels):
-        kept = set(pairs[number].values()) if number < len(pairs) else set()
-        for group in level:
-            if group.id not in kept and group.description:
-                level_name = f"cluster of level {number + 1}"
-                draft.notes.append(f"the description of the {level_name} {group.name} is dropped")
 
 
 def remap(run: Clustering, draft: Draft) -> dict[str, Any] | None:

@@ -77,7 +77,7 @@ class Recipe:
         chosen: dict[str, Any] = {**self.parameters, **parameters}
         cls: Any = self.cls
         known = inspect.signature(cls).parameters
-        for name in chosen.keys() - known.keys() - {"seed"}:
+        for name in chosen.keys() - known.keys():
             hint = did_you_mean(name, known)
             raise UsageError(f"{self.class_name} has no parameter {name!r}.{hint}")
         made: TextClusterer = (

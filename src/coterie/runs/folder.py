@@ -103,6 +103,7 @@ def _parameters(model: TextClusterer) -> dict[str, Any]:
 
 def _types(schema: pa.Schema) -> dict[str, dict[str, str]]:
     """What the manifest says about the columns that are no texts, by their names; or nothing."""
-    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_temporal)
+    numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    kinds = (*numbers, pa.types.is_temporal, pa.types.is_dictionary)
     types = {kind.name: str(kind.type) for kind in schema if any(is_a(kind.type) for is_a in kinds)}
     return {"types": types} if types else {}

@@ -120,11 +120,6 @@ def is_labelled(path: Path) -> bool:
     return LABELLED <= {name.rpartition("coterie_")[2] for name in _columns(path)}
 
 
-def is_reworded(path: Path) -> bool:
-    """Whether a table is one that ``coterie augment`` writes."""
-    return {"text", "text1"} <= _columns(path)
-
-
 def is_comparison(path: Path) -> bool:
     """Whether a page is one that ``coterie compare`` writes."""
     head = path.read_bytes()[: 1 << 20]

@@ -108,7 +108,7 @@ def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stabilit
             matches[kind].append(best_jaccard(codes[part], again, len(ids)))
             agreement[kind].append(external_scores(codes[part], again)["ari"])
             progress.advance(i + 1)
-    reworded = augment(texts, REWORDED, seed=seed)
+    reworded = augment(texts, REWORDED, random_state=seed)
     kept = np.asarray(run.model.predict(list(reworded))) == run.nearest[rows]
     words = [[word for word, _ in c.words[:WORDS]] for c in run.clusters]
     npmi = dict(zip((c.id for c in run.clusters), word_npmi(texts, words), strict=True))
