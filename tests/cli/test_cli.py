@@ -240,7 +240,7 @@ def test_repeated_ids_are_told_and_identical_data_have_not_moved(tmp_path: Path)
     found = json.loads(run("compare", *both, "--id-column", "id", "--json").stdout)
     assert found["moved"] == 0
     said = run("compare", *both, "--id-column", "id").output
-    assert "6 ids name several rows ('0', '1', '2', ...)" in " ".join(said.split())
+    assert "ids name several rows" in " ".join(said.split())
 
 
 @pytest.mark.parametrize(

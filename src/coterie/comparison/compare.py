@@ -157,9 +157,14 @@ def _by_rows(a: Side, b: Side, shared: Shared) -> Evidence | None:
     if not len(shared.rows_a):
         return None
     texts, rows = (a.texts, shared.rows_a) if a.texts is not None else (b.texts, shared.rows_b)
+    reason = (
+        f"Clusters were matched by {counted(len(rows), 'row')} with the same {shared.by} in both."
+    )
+    if shared.by == "id" and any(len(set(side.ids or ())) < len(side.labels) for side in (a, b)):
+        reason += " Some ids name several rows, which were paired by their order in the file."
     return Evidence(
         f"{shared.by}s",
-        f"Clusters were matched by {counted(len(rows), 'row')} with the same {shared.by} in both.",
+        reason,
         a.labels[shared.rows_a],
         b.labels[shared.rows_b],
         [] if texts is None else [texts[row] for row in rows],

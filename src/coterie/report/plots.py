@@ -12,12 +12,13 @@ import re
 import textwrap
 from collections.abc import Sequence
 from functools import cache, cached_property
+from types import NoneType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from coterie._types import Ints
-from coterie._validation import PositiveInt, checked, need
+from coterie._validation import PositiveInt, checked, need, wrong_kind
 from coterie.description import Cluster, find_periods
 from coterie.errors import UsageError, counted
 from coterie.report.html import by_size, cluster_looks
@@ -61,6 +62,7 @@ class Plots(RunFiles):
 
         ``top`` names only so many, the largest.
         """
+        _check(ax)
         saved = self.map
         if saved is None:
             raise UsageError("this run has no map; make one by clustering its texts again.")
@@ -93,6 +95,7 @@ class Plots(RunFiles):
         self, *, level: int | str | None = None, top: PositiveInt = 30, ax: Axes | None = None
     ) -> Figure:
         """Draw how many texts each cluster has, the ``top`` largest first."""
+        _check(ax)
         clusters, _ = self._at(level)
         shown = clusters[:top]
         ax = _axes(ax, (8.0, 0.6 + 0.25 * len(shown)))
@@ -113,22 +116,26 @@ class Plots(RunFiles):
         level: int | str | None = None,
         top: PositiveInt = 15,
         share: bool = False,
+        date_column: str | None = None,
         ax: Axes | None = None,
     ) -> Figure:
         """Draw how many texts the ``top`` largest clusters have in each period, on one scale.
 
-        ``share`` draws the share of the texts of the period that have a cluster.
+        ``share`` draws the share of the texts of the period that have a cluster. The dates are
+        those of ``date_column``; default: the column of the table that holds dates.
         """
+        _check(ax)
         clusters, labels = self._at(level)
+        shown = clusters[:top]
+        ax = _axes(ax, (9.0, 0.9 + 0.36 * len(shown)))
         given, about = self.cells.drop_columns(list(self.own.values())), self.manifest["data"]
-        _, periods = find_periods(given, about["text_column"], about.get("id_column"), None)
-        shown, width, dated = clusters[:top], len(periods.names), periods.of_row >= 0
+        _, periods = find_periods(given, about["text_column"], about.get("id_column"), date_column)
+        width, dated = len(periods.names), periods.of_row >= 0
         total = np.bincount(periods.of_row[dated & (labels >= 0)], minlength=width)
         counts = [
             np.bincount(periods.of_row[dated & (labels == c.id)], minlength=width) for c in shown
         ]
         values = 100 * np.array(counts) / np.maximum(total, 1) if share else np.array(counts)
-        ax = _axes(ax, (9.0, 0.9 + 0.36 * len(shown)))
         highest = max(values.max(), 1)
         for i, (cluster, row) in enumerate(zip(shown, values, strict=True)):
             ax.bar(
@@ -151,6 +158,7 @@ class Plots(RunFiles):
 
         The axis counts clusters: a vertical line at 20 crosses the 20 clusters of that cut.
         """
+        _check(ax)
         tree = need_tree(self.tree)
         n = tree.number(tree.at if level is None else level)
         merges = tree.merges[tree.finest - n :]
@@ -236,6 +244,12 @@ def _figure_class() -> Any:
             return file.getvalue()
 
     return NotebookFigure
+
+
+def _check(ax: object) -> None:
+    """Refuse what cannot be drawn into, before anything is read."""
+    if not isinstance(ax, (need("matplotlib.axes", "plots").Axes, NoneType)):
+        raise wrong_kind("ax", ax, "Axes of matplotlib, or left out")
 
 
 def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
