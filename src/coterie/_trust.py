@@ -28,7 +28,6 @@ ENTRIES = 2_000  # files and folders in a model
 DEPTH = 8
 LARGEST = 1e300  # a finite number
 SUFFIXES = {".json", ".safetensors", ".txt", ".model", ".md", ".jinja", ".jsonl", ".html", ".csv"}
-SUFFIXES |= {".npz"}  # one file of known digest (encoders/universal.py), read without pickle
 MODULES = re.compile(
     r"sentence_transformers(\.[a-z_]\w*)*\."
     r"(Transformer|Pooling|Normalize|Dense|LayerNorm|Dropout|WeightedLayerPooling|CNN|LSTM)"

@@ -10,7 +10,7 @@ from torch import Tensor
 from coterie.encoders import RaggedTokens, SentenceEncoder, load_encoder
 from coterie.encoders.base import pack_rows
 from coterie.encoders.packing import can_pack, pack_forward
-from coterie.encoders.tuning import begin_training, moving, put_tune
+from coterie.encoders.tuning import begin_training, moving
 
 TEXTS = ["apple pear plum", "car", "song guitar drum chorus singer violin", "bus motor"]
 INDEX = np.array([0, 1, 2, 3, 2] * 12)  # some 300 tokens: ten rows
@@ -19,7 +19,6 @@ INDEX = np.array([0, 1, 2, 3, 2] * 12)  # some 300 tokens: ten rows
 def tuned(folder: Path, tune: str, pooling: str = "auto") -> SentenceEncoder:
     encoder = load_encoder(str(folder), pooling=pooling)
     begin_training(encoder, tune)
-    put_tune(encoder, tune)
     encoder.requires_grad_(False)
     for parameter in moving(encoder):
         parameter.requires_grad_(True)

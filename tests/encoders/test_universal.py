@@ -183,7 +183,7 @@ def test_texts_read_in_part_have_both_encoders(monkeypatch) -> None:
     model = Auto(2, random_state=0).fit([f"{t} {i}" for i in range(5) for t in IN_PART["de"]])
     assert isinstance(model.encoder_, ViewsEncoder) and not model.encoder_.gated
     assert isinstance(model.encoder_.lexical, MultilingualViews)
-    assert f"The encoder {NAME} reads them, too" in model.encoder_notes_[0]
+    assert f"also by the encoder {NAME}" in model.encoder_notes_[0]
     assert widths == [model.encoder_.inner.dim + 512]
 
 

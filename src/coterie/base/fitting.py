@@ -47,7 +47,7 @@ from coterie.encoders import (
 )
 from coterie.encoders.base import Rows
 from coterie.encoders.lexical import MixedItems
-from coterie.encoders.tuning import STILL, begin_training, put_tune
+from coterie.encoders.tuning import STILL, begin_training
 from coterie.engine import (
     Checkpoint,
     History,
@@ -157,7 +157,6 @@ class Fitting:
             with torch_seeded(derive_seed(self.seed, "build"), self.device):
                 begin_training(self.encoder, tune)
                 net = model._build_network(self.encoder, start, context).to(self.device)
-                put_tune(self.encoder, tune)
             assigner, judged, vectors = self._train(
                 net, stages, data, Start(start, vectors, weights, guard)
             )

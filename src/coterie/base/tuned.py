@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from coterie.base.clusterer import TextClusterer
 from coterie.encoders import Encoder
-from coterie.encoders.tuning import STILL, check_tune, read_tune
+from coterie.encoders.tuning import STILL, check_tune, moving_layers
 from coterie.errors import UsageError
 
 
@@ -42,7 +42,7 @@ class TunedClusterer(TextClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        read_tune(self.tune)
+        moving_layers(self.tune)
         if self.tune in STILL and self._kmeans_on_vectors:
             if getattr(self, "labels_from", "") == "kmeans":
                 raise UsageError(

@@ -7,7 +7,7 @@ is about in general; lexical features know what it is about here: product names,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -98,10 +98,6 @@ class VectorEncoder(Encoder):
         found = {name: getattr(self, name) for name in self.saved_arrays}
         return {name: array for name, array in found.items() if array is not None}
 
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes that saved arrays have to have, by the settings."""
-        return {}
-
     def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
         """Take back what :meth:`to_config` and :meth:`arrays` gave, and the trained map."""
         check_shape(saved, {"dim": Count, **self.saved}, "encoder.json")
@@ -109,23 +105,10 @@ class VectorEncoder(Encoder):
             setattr(self, name, saved[name])
         for name in self.saved_arrays:
             setattr(self, name, arrays.get(name))
-        check_arrays(arrays, self.shapes())
         if "map" in arrays:
-            check_arrays(arrays, {"map": (self.dim, self.dim)})
             self.make_trainable()
             assert self.map is not None
             self.map.weight.data = torch.from_numpy(arrays["map"])
-
-
-def check_arrays(arrays: Mapping[str, Floats], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Reject saved arrays that are missing or do not fit the settings beside them."""
-    for name, wanted in shapes.items():
-        found = None if name not in arrays else arrays[name].shape
-        if found != wanted:
-            raise DataError(
-                f"encoder.safetensors.{name} is damaged: it should have the shape {wanted}, not "
-                f"{found}."
-            )
 
 
 class BagOfWords(VectorEncoder):
@@ -223,13 +206,6 @@ class BagOfWords(VectorEncoder):
             return normalize(counts.log1p(), norm="max")
         return normalize(counts.multiply(self.idf).tocsr().astype(np.float32))
 
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        words = len(self.vocabulary)
-        if words != len(set(self.vocabulary)) or (self.components is None and words != self.dim):
-            words = -1  # no array fits
-        shapes: dict[str, tuple[int, ...]] = {"idf": (words,)}
-        return shapes if self.components is None else shapes | {"components": (self.dim, words)}
-
 
 class CharNgrams(VectorEncoder):
     """TF-IDF of character n-grams within words, reduced by truncated SVD (LSA).
@@ -315,10 +291,6 @@ class CharNgrams(VectorEncoder):
         counts.data = 1 + np.log(counts.data)
         counts.data *= self.idf[counts.indices]
         return normalize(counts, copy=False)
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        features = len(self.idf)
-        return {"features": (features,), "components": (self.dim, features)}
 
 
 class HashedWords(CharNgrams):
@@ -436,9 +408,6 @@ class LexicalEncoder(NgramsAndWords):
     def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
         super().restore(saved, arrays)
         self.means = {name: arrays[f"{name}.mean"] for name in self.parts}
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        return {f"{name}.mean": (part.dim,) for name, part in self.parts.items()}
 
 
 def centred(x: Floats, mean: Floats) -> Floats:

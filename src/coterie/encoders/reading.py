@@ -91,7 +91,7 @@ class Reading:
             Whether lexical features took the place of what cannot be read; None if the method
             has none.
         beside : bool, default=False
-            Whether the multilingual encoder reads the texts in its place, or beside it.
+            Whether the multilingual encoder reads the texts, too.
         """
         if self.level == "well":
             return []
@@ -99,39 +99,34 @@ class Reading:
         how = f"{self.pieces:.1f} pieces per word, where English has about 1.2"
         if self.unknown > UNKNOWN:
             how = f"{self.unknown:.0%} of the words are unknown to it"
-        details = f"({language}; {how})."
+        reads = {
+            "mixed": f"cannot read {self.unread:.0%} of the texts",
+            "not": "cannot read these texts",
+            "partly": "reads these texts only in part",
+        }[self.level]
         by = f"the encoder {NAME}, n-grams and words" if beside else "character n-grams and words"
-        if self.level == "mixed":
-            said = f"The encoder {encoder} cannot read {self.unread:.0%} of the texts {details}"
-            done = f"Those texts are clustered by {by} instead, the others as usual."
-            if beside:
-                done = f"The encoder {NAME} reads them in its place, and the others beside it."
-        elif self.level == "not":
-            said = f"The encoder {encoder} cannot read these texts {details}"
-            done = f"The texts are clustered by {by} instead."
-        else:
-            said = f"The encoder {encoder} reads these texts only in part {details}"
-            done = "Character n-grams and words count more than usual."
-            if beside:
-                done = f"The encoder {NAME} reads them, too, and n-grams and words count more."
-        if beside:
-            return [said, done]
+        done = {
+            "mixed": f"Those texts are clustered by {by} instead.",
+            "not": f"The texts are clustered by {by} instead.",
+            "partly": f"The texts are clustered also by {by}, which count more than usual.",
+        }[self.level]
         if fallback is None:
             done = "It is used all the same; --method auto would not."
         elif not fallback:
             done = "It was asked for by name, so it is used all the same."
-        return [said, done, self._remedy(language)]
+        told = [f"The encoder {encoder} {reads} ({language}; {how}).", done]
+        return told if beside else [*told, self._remedy(language)]
 
     def _remedy(self, language: str) -> str:
         """Which encoder would read the texts."""
-        if self.language in LANGUAGES and is_installed():
+        if self.language not in LANGUAGES:
+            return (
+                "A multilingual encoder would read them: --encoder multilingual, or --encoder "
+                "hub:multilingual to download it."
+            )
+        if is_installed():
             return f"An encoder for {language} is installed: --encoder {NAME}."
-        if self.language in LANGUAGES:
-            return f"To install an encoder for {language}: {INSTALL}"
-        return (
-            "A multilingual encoder would read them: --encoder multilingual, or --encoder "
-            "hub:multilingual to download it."
-        )
+        return f"To install an encoder for {language}: {INSTALL}"
 
 
 def look(encoder: Encoder, texts: Sequence[str], seed: int = 0) -> Reading | None:

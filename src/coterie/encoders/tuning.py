@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from coterie._torch import nn
 from coterie.encoders.base import Encoder
@@ -17,89 +17,71 @@ REMEDY = "use tune='full' or tune='heads'"
 STILL = ("heads", "frozen")  # ways that leave the encoder as it is
 
 
-class Tuning(NamedTuple):
-    """A ``tune`` parameter as read: its kind, and how many layers for the kind "last"."""
-
-    kind: str
-    layers: int = 0
-
-
-def read_tune(tune: Any) -> Tuning:
-    """Take a ``tune`` parameter apart, or say what it may be.
+def moving_layers(tune: Any) -> int | None:
+    """How many of the last layers a ``tune`` parameter lets move; None are all, and what is below.
 
     Examples
     --------
-    >>> read_tune("last-2")
-    Tuning(kind='last', layers=2)
+    >>> moving_layers("last-2"), moving_layers("heads"), moving_layers("full")
+    (2, 0, None)
     """
-    if tune in ("full", *STILL):
-        return Tuning(tune)
-    found = re.fullmatch(r"last-([1-9]\d*)", tune) if isinstance(tune, str) else None
-    if found is None:
+    if tune == "full":
+        return None
+    if tune in STILL:
+        return 0
+    last = re.fullmatch(r"last-([1-9]\d*)", tune) if isinstance(tune, str) else None
+    if last is None:
         raise UsageError(
             "tune should be full, heads, frozen, or last-N with a number of layers (last-2); got "
             f"{tune!r}."
         )
-    return Tuning("last", int(found[1]))
+    return int(last[1])
 
 
 def check_tune(encoder: Encoder, tune: str) -> None:
     """Reject a ``tune`` that this encoder has no layers for."""
-    kind, wanted = read_tune(tune)
-    if kind in ("full", *STILL):
+    wanted = moving_layers(tune)
+    if not wanted:
         return
     if encoder.kind != "sentence":
         raise UsageError(f"tune={tune!r}: a {encoder.kind!r} encoder has no layers; {REMEDY}.")
     layers = find_layers(encoder)
-    if not layers:
-        name = type(_backbone(encoder)).__name__
-        raise UsageError(f"tune={tune!r}: the layers of a {name} were not found; {REMEDY}.")
     if wanted > len(layers):
         raise UsageError(
-            f"tune={tune!r}: the encoder has {len(layers)} layers; ask for at most that many."
+            f"tune={tune!r}: the encoder has {len(layers)} layers that are known; {REMEDY}."
         )
 
 
 def begin_training(encoder: Encoder, tune: str) -> None:
     """Make the encoder ready to be trained; one that stays as it is keeps its pointer."""
+    held: Any = encoder
     pointer = encoder.pointer()
     encoder.make_trainable()
     if tune in STILL and pointer is not None:
-        held: Any = encoder
         held._pointer = pointer
-
-
-def put_tune(encoder: Encoder, tune: str) -> None:
-    """Note what is to move."""
-    check_tune(encoder, tune)
-    tuned: Any = encoder
-    tuned.tuning = read_tune(tune)
+    held.moving_layers = moving_layers(tune)
 
 
 def moving(module: nn.Module) -> list[nn.Parameter]:
     """Parameters of a part of a network that training changes.
 
-    All of them, unless the part is an encoder that :func:`put_tune` has seen.
+    All of them, unless the part is an encoder that :func:`begin_training` has seen.
     """
-    tuning: Tuning | None = getattr(module, "tuning", None)
-    if tuning is None or tuning.kind == "full":
+    number: int | None = getattr(module, "moving_layers", None)
+    if number is None:
         return list(module.parameters())
-    if tuning.kind in STILL:
+    if number == 0:
         return []
     encoder: Any = module
-    upper = [*find_layers(encoder)[-tuning.layers :], *list(encoder.model)[1:]]
+    upper = [*find_layers(encoder)[-number:], *list(encoder.model)[1:]]
     return [parameter for part in upper for parameter in part.parameters()]
 
 
 def find_layers(encoder: Any) -> list[nn.Module]:
     """Layers of a sentence encoder's transformer, the lowest first; none if they are not found."""
-    backbone = _backbone(encoder)
+    backbone = encoder.model[0].auto_model
     number = getattr(backbone.config, "num_hidden_layers", 0)
     for module in backbone.modules():
         if isinstance(module, nn.ModuleList) and len(module) == number > 0:
             return list(module)
     return []
-
-
-def _backbone(encoder: Any) -> Any:
-    return encoder.model[0].auto_model

@@ -221,6 +221,3 @@ class MultilingualViews(LexicalEncoder):
     def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
         super().restore(saved, arrays)
         self.mean = arrays["sentences.mean"]
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        return {**super().shapes(), "sentences.mean": (WIDTH,)}

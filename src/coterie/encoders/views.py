@@ -29,7 +29,6 @@ from coterie.encoders.lexical import (
     MixedItems,
     NgramsAndWords,
     centred,
-    check_arrays,
 )
 from coterie.encoders.reading import unread_texts
 from coterie.encoders.sentence import SentenceEncoder
@@ -171,8 +170,6 @@ class ViewsEncoder(MixedEncoder):
             raise DataError(f"encoder.json is damaged: it has views of a {inner.kind} encoder.")
         encoder = cls(inner, 0, inside["words"], weight=weight, gated=config["gated"])
         arrays = read_arrays(source / "encoder.safetensors")
-        widths = {"token_weights": (inner.n_tokens,), "means": (inner.dim + 2 * inner.width,)}
-        check_arrays(arrays, widths)
         encoder.token_weights, encoder.means = arrays["token_weights"], arrays["means"]
         encoder.dim = encoder._dim()
         return encoder

@@ -172,6 +172,3 @@ class SIFEncoder(VectorEncoder):
     @words.setter
     def words(self, words: list[str]) -> None:
         self.vocabulary = Vocabulary(words)
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        return {"vectors": (len(self.vocabulary), self.dim), "common": (self.dim,)}
