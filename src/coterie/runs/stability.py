@@ -41,7 +41,7 @@ from coterie.tree import grow
 from coterie.words.cutting import tokens
 
 SAMPLED = 20_000  # rows that are looked at
-REWORDED = "deletion@0.1+charswap@0.05"
+REWORDED = ("deletion@0.1", "charswap@0.05")  # one after the other
 WORDS = 10  # of each cluster
 SURVIVES = 0.5  # least mean Jaccard index
 
@@ -108,7 +108,9 @@ def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stabilit
             matches[kind].append(best_jaccard(codes[part], again, len(ids)))
             agreement[kind].append(external_scores(codes[part], again)["ari"])
             progress.advance(i + 1)
-    reworded = augment(texts, REWORDED, random_state=seed)
+    reworded = texts
+    for kind in REWORDED:
+        reworded = augment(reworded, kind, random_state=seed)
     kept = np.asarray(run.model.predict(list(reworded))) == run.nearest[rows]
     words = [[word for word, _ in c.words[:WORDS]] for c in run.clusters]
     npmi = dict(zip((c.id for c in run.clusters), word_npmi(texts, words), strict=True))
