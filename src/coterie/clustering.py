@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -224,24 +224,6 @@ class Clustering:
         if first < len(self.table):
             found["added"] = count_clusters(self.labels[first:])
         return found
-
-    def options(self, n_clusters: int | Literal["auto"] | None = None) -> dict[str, Any]:
-        """How the run was made, as options of :func:`coterie.cluster`."""
-        parameters, handover = dict(self.facts["parameters"]), self.facts.get("handover", {})
-        for name in ("n_clusters", "views"):
-            parameters.pop(name, None)
-        if n_clusters is None:
-            n_clusters = "auto" if self.facts.get("number_of_clusters") else len(self.clusters)
-        return {
-            "method": self.facts["method"],
-            "n_clusters": n_clusters,
-            "encoder": parameters.pop("encoder", None),
-            "seed": parameters.pop("random_state", None) or 0,
-            "levels": tuple(handover.get("levels", ())),
-            "max_outliers": handover.get("max_outliers"),
-            "write": tuple(handover.get("write", ())),
-            "settings": parameters,
-        }
 
 
 def describe_rows(  # noqa: PLR0913 - each is a fact about the rows

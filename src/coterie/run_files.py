@@ -139,7 +139,6 @@ MANIFEST_SHAPE: dict[str, Any] = {
         "levels?": [Count],
         "max_outliers?": (str, None),
         "write?": [str],
-        "guidance?": str,
     },
     "number_of_clusters?": (
         {

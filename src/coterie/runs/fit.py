@@ -24,7 +24,7 @@ from coterie.methods.auto import Auto
 from coterie.options import Options, with_options
 from coterie.run_files import index_of
 from coterie.runs.folder import TRAINING, begin_facts, refuse_taken
-from coterie.runs.guide import about_guidance, digest, read_guidance
+from coterie.runs.guide import about_guidance, read_guidance
 from coterie.runs.outputs import check_run_output
 from coterie.runs.results import Results
 from coterie.runs.run import Run
@@ -96,7 +96,7 @@ def _make_run(data: object, asked: Options) -> Run:
     guidance = read_guidance(asked, corpus) if corpus.large is None else None
     fit = RunFit(model, corpus, asked, guidance)
     choice = fit.choose()
-    facts = begin_facts(asked, model, corpus, choice, digest(guidance))
+    facts = begin_facts(asked, model, corpus, choice)
     with held(path):
         refuse_taken(path, **taken)
         with _training(path, resume=asked.resume) as place:

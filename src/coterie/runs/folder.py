@@ -28,18 +28,14 @@ NOT_DECISIVE = {"verbose", "checkpoint", "checkpoint_every", "device"}
 
 
 def begin_facts(
-    options: Options,
-    model: TextClusterer,
-    corpus: Corpus,
-    choice: Choice | None,
-    guidance: str | None,
+    options: Options, model: TextClusterer, corpus: Corpus, choice: Choice | None
 ) -> dict[str, Any]:
     """What the manifest says about a run before it is fitted."""
     facts: dict[str, Any] = {
         "started": now(),
         "method": options.method,
         "parameters": _parameters(model),
-        "handover": options.handover() | ({"guidance": guidance} if guidance else {}),
+        "handover": options.handover(),
         "data": {
             "rows": len(corpus),
             "text_column": corpus.text_column,

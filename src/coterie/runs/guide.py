@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,14 +30,6 @@ def read_guidance(options: Options, corpus: Corpus) -> Guidance | None:
     if corpus.id_column is not None:
         ids = [str(value).strip() for value in corpus.values(corpus.id_column)]
     return Guidance.make(labels, themes, ids)
-
-
-def digest(guidance: Guidance | None) -> str | None:
-    """Of all that decides the result; None without guidance."""
-    if guidance is None:
-        return None
-    parts = guidance.names, sorted(guidance.labels.items()), guidance.themes
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def read_themes(source: object) -> dict[str, tuple[str, ...]]:

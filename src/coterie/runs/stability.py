@@ -40,6 +40,7 @@ from coterie.runs.guide import kept_guidance
 from coterie.tree import grow
 from coterie.words.cutting import tokens
 
+OF_THE_RUN = {"n_clusters", "random_state", "views"}  # other fits have others
 SAMPLED = 20_000  # rows that are looked at
 REWORDED = ("deletion@0.1", "charswap@0.05")  # one after the other
 WORDS = 10  # of each cluster
@@ -86,7 +87,10 @@ def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stabilit
     rows = placed[choose_rows(len(placed), None, SAMPLED, 0)]
     texts, labels = [run.texts[i] for i in rows], run.labels[rows]
     ids, codes = np.unique(labels, return_inverse=True)
-    options = Options.make(**run.options(len(ids)))
+    parameters = {n: v for n, v in run.facts["parameters"].items() if n not in OF_THE_RUN}
+    options = Options.make(
+        method=run.facts["method"], encoder=parameters.pop("encoder", None), settings=parameters
+    )
     seed, finest = run.seed, len(ids)
     if run.tree is not None and "fine" in run.tree.levels:
         finest = run.tree.finest
