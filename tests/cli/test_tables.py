@@ -101,3 +101,13 @@ def test_several_files_and_a_pattern_are_one_table(tmp_path: Path, monkeypatch) 
     monkeypatch.chdir(tmp_path / "parts")
     assert beside("*.jsonl", ".clusters") == Path("parts.clusters")  # in the folder, not above it
     assert beside("../parts/*.jsonl", ".clusters") == Path("../parts.clusters")
+
+
+@pytest.mark.parametrize("verb", ["predict", "update", "mask"])
+def test_lines_that_are_left_out_are_told(model: Path, tmp_path: Path, verb: str) -> None:
+    fine = "".join(f"{text}\n" for text in TEXTS)
+    file, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    file.write_text(f'text\n{fine}"say "no"\n', encoding="utf-8")
+    command = [verb, file] if verb == "mask" else [verb, model, file]
+    done = run(*command, *(["--dry-run"] if verb == "update" else ["--out", out]))
+    assert says(done.output, "1 line (38): a broken quote"), done.output

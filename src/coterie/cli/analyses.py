@@ -12,7 +12,7 @@ import typer
 from coterie._progress import say
 from coterie.cli import options
 from coterie.cli.options import option, switch
-from coterie.cli.talk import show_json, show_lines, show_table
+from coterie.cli.talk import say_reading, show_json, show_lines, show_table
 from coterie.errors import DataError, UsageError, counted
 
 if TYPE_CHECKING:
@@ -240,7 +240,8 @@ def evaluate(
     from coterie.metrics import external_scores
     from coterie.report import cluster_columns
 
-    table, _ = read_table(file, format=format, encoding=encoding, header=True)
+    table, notes = read_table(file, format=format, encoding=encoding, header=True)
+    say_reading(notes)
     check_column(table, labels, "--labels")
     column, called, said = cluster_columns(table.column_names, cluster_column)
     check_column(table, column, "--cluster-column")

@@ -8,7 +8,7 @@ from pathlib import Path
 from coterie._progress import say
 from coterie.cli import options
 from coterie.cli.options import option
-from coterie.cli.talk import say_header
+from coterie.cli.talk import say_reading
 from coterie.errors import DataError, UsageError, counted
 
 
@@ -54,7 +54,7 @@ def mask(
         encoding=encoding,
         header=header,
     )
-    say_header(corpus.notes)
+    say_reading(corpus.notes)
     masker = Masker(listed)
     table = masker.table(corpus.table, corpus.text_column, id_column)
     notes: list[str] = []

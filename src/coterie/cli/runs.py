@@ -13,7 +13,7 @@ from coterie._progress import say
 from coterie._validation import check_choice
 from coterie.cli import options
 from coterie.cli.options import option, switch
-from coterie.cli.talk import say_header, show_json, show_lines
+from coterie.cli.talk import say_reading, show_json, show_lines
 from coterie.errors import UsageError, counted
 from coterie.options import read_formats, read_number
 
@@ -102,7 +102,7 @@ def predict(
     )
     if out is not None:
         say("\n".join([f"{counted(done.rows, 'row')} written to {out}", *done.notes]))
-    say_header(done.read)
+    say_reading(done.read)
     if done.sentence:
         say(done.sentence)
     for sentence in () if done.drift is None else done.drift.sentences():

@@ -226,8 +226,8 @@ def show_json(value: object, indent: int | None = 2) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, indent=indent, default=str))
 
 
-def say_header(notes: Iterable[DataNote]) -> None:
-    """Say what was guessed about the first row of a table."""
+def say_reading(notes: Iterable[DataNote]) -> None:
+    """Say what was guessed about a file, and which lines of it are left out."""
     for note in notes:
-        if note.kind == "header":
+        if note.kind in ("header", "encoding", "malformed"):
             say(f"note: {note.message}")

@@ -81,10 +81,11 @@ def update(
     check_choice("id_column", id_column or "none", ["none"])
     need_torch("an update, which searches for new clusters,")
     folder = Path(run)
-    table, guess = _read(data, reading)
+    table, guess, about_file = _read(data, reading)
     with opened(folder, version=version, to_write=not dry_run) as before:
         text = _text_column(before, table.column_names, guess, text_column)
         corpus, notes = _fitting(before, table, text, id_column is None)
+        notes = (*about_file, *notes)
         if _has(before, corpus.table):
             return Updated(folder, 0, 0, notes=notes)
         added = AddedRows(before, corpus)
@@ -112,15 +113,16 @@ def update(
     return found
 
 
-def _read(data: Any, reading: Mapping[str, Any]) -> tuple[pa.Table, str | None]:
-    """The new rows, and their column of texts where that is obvious."""
+def _read(data: Any, reading: Mapping[str, Any]) -> tuple[pa.Table, str | None, list[str]]:
+    """The new rows, their column of texts where that is obvious, and notes on the file."""
     if not files_of(data):
         corpus = make_corpus(data)
-        return corpus.table, corpus.text_column
-    table = read_table(data, **reading)[0]
+        return corpus.table, corpus.text_column, []
+    table, notes = read_table(data, **reading)
     if not len(table):
         raise DataError(f"{data} is empty; give a file with texts.")
-    return table, table.column_names[0] if len(table.column_names) == 1 else None
+    only = table.column_names[0] if len(table.column_names) == 1 else None
+    return table, only, [note.message for note in notes]
 
 
 def _has(run: Clustering, table: pa.Table) -> bool:
