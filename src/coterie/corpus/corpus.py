@@ -294,8 +294,8 @@ class LargeTable:
     def changed(self) -> DataError:
         """What to say if the rows are others than those of the first look."""
         return DataError(
-            f"{self.name} was changed while it was read: the {self.survey.rows:,} rows of the "
-            "first pass are gone. Copy the file, and run the command on the copy."
+            f"{self.name} was changed while it was read. Copy the file, and run the command on "
+            "the copy."
         )
 
 
