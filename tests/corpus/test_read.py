@@ -287,6 +287,18 @@ def test_files_of_different_tables_are_refused(tmp_path: Path) -> None:
         read_corpus(f"{tmp_path}/*.parquet")
 
 
+def test_files_at_an_address_are_read_where_they_are(write) -> None:
+    folder = pytest.importorskip("upath").UPath("memory://bucket/parts")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("b.csv", "a.csv", "_c.csv"):
+        (folder / name).write_text(f"text\n{name} fish\n")
+    for address in (folder, f"{folder}/[ab].csv", "memory://bucket/**/[ab].csv"):
+        assert read_corpus(str(address)).texts == ["a.csv fish", "b.csv fish"]
+    assert read_corpus(f"{folder}/a.csv").texts == ["a.csv fish"]
+    with raises(UsageError, "cannot be reached"):
+        read_corpus("nothing://bucket/a.csv")
+
+
 def test_names_that_come_again_lose_no_column(write) -> None:
     table, _ = read_table(write("a.csv", "text,a,a,a_2,a\none fish,1,2,3,4\n"))
     assert table.to_pylist() == [{"text": "one fish", "a": "1", "a_3": "2", "a_2": "3", "a_4": "4"}]

@@ -259,8 +259,7 @@ def several(name: str) -> list[Path]:
         if path.is_dir():
             inside = [p for p in path.iterdir() if p.is_file() and p.name[0] not in "._"]
         elif glob.has_magic(name) and not path.exists():
-            base, pattern = split_pattern(name)
-            inside = list(base.glob(pattern))
+            inside = _matches(name, path)
         else:
             return []
     except (OSError, ValueError):
@@ -279,17 +278,9 @@ def several(name: str) -> list[Path]:
     return sorted(inside)
 
 
-def split_pattern(name: str) -> tuple[Path, str]:
-    """The folder before the first wildcard, and the pattern of the files below it.
-
-    Examples
-    --------
-    >>> folder, pattern = split_pattern("data/2024-*/part.parquet")
-    >>> folder.name, pattern
-    ('data', '2024-*/part.parquet')
-    """
-    away = is_address(name)
-    steps = name.split("/") if away else list(Path(name).parts)
-    plain = next((i for i, step in enumerate(steps) if glob.has_magic(step)), len(steps) - 1)
-    base = path_of("/".join(steps[:plain])) if away else Path(*steps[:plain])
-    return base, "/".join(steps[plain:])
+def _matches(pattern: str, path: Any) -> list[Path]:
+    """The files that fit a pattern; ``path`` is the pattern as a path."""
+    if not is_address(pattern):
+        found = Path(path.anchor).glob(str(path.relative_to(path.anchor)))
+        return [file for file in found if file.is_file()]
+    return [path_of(path.fs.unstrip_protocol(name)) for name in path.fs.glob(path.path)]
