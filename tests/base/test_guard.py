@@ -8,15 +8,15 @@ import pytest
 from coterie import SCCL
 from coterie._random import derive_seed
 from coterie.base import fitting
-from coterie.base.guard import (
+from coterie.consensus import FLATTEN, RUNS, neighborhood, smoothed_runs
+from coterie.encoders import ViewsEncoder, load_encoder
+from coterie.engine.guard import (
     Diagnostics,
     Guard,
     _reason,
     nearest_neighbors,
     neighbor_agreement,
 )
-from coterie.consensus import FLATTEN, RUNS, neighborhood, smoothed_runs
-from coterie.encoders import ViewsEncoder, load_encoder
 from coterie.metrics import nmi
 from encoded import encoded
 

@@ -12,10 +12,9 @@ from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
 from coterie import ADSL
-from coterie.base import TrainingContext
 from coterie.blocks.assign import NeighborAssigner
 from coterie.encoders import load_saved
-from coterie.engine import TrainingData
+from coterie.engine import TrainingContext, TrainingData
 from coterie.errors import DataError, UsageError
 from coterie.methods import adsl as module
 from coterie.methods.adsl import (

@@ -9,11 +9,10 @@ import torch
 from torch import nn
 
 from coterie import AECL, load
-from coterie.base import TrainingContext
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.shares import cluster_shares
 from coterie.encoders import VectorEncoder
-from coterie.engine import Stage, TrainingData
+from coterie.engine import Stage, TrainingContext, TrainingData
 from coterie.methods.aecl import (
     AttentionAssigner,
     AttentionHeads,

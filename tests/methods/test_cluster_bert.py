@@ -19,9 +19,8 @@ from transformers import (
 )
 
 from coterie import ClusterBERT, load
-from coterie.base import TrainingContext
 from coterie.encoders import VectorEncoder, load_encoder, sentence
-from coterie.engine import TrainingData
+from coterie.engine import TrainingContext, TrainingData
 from coterie.errors import UsageError
 from coterie.methods.cluster_bert import (
     ClusterBERTNet,

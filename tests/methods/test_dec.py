@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from coterie import DEC, IDEC, Autoencoder
-from coterie.base import TrainingContext
 from coterie.blocks.layers import mlp
+from coterie.engine import TrainingContext
 from coterie.methods.dec import pair_error, reconstruction_error, sharpen
 from loops import loop_target
 

@@ -15,11 +15,10 @@ from sklearn.decomposition import PCA
 import coterie
 from coterie import DECCRL
 from coterie._progress import Progress
-from coterie.base import TrainingContext
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.student_t import log_assignment
 from coterie.encoders import VectorEncoder
-from coterie.engine import TrainingData
+from coterie.engine import TrainingContext, TrainingData
 from coterie.methods import deccrl as block
 from coterie.methods.deccrl import (
     DECCRLNet,

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 import coterie
 from coterie import AECL, METHODS, RSTC
-from coterie.base import TrainingContext
+from coterie.engine import TrainingContext
 from coterie.errors import UsageError
 
 OUTSIDE: list[tuple[str, dict[str, Any]]] = [  # what is wrong everywhere is in the contract

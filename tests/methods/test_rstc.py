@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from coterie import RSTC
-from coterie.base import TrainingContext
 from coterie.encoders import load_encoder
+from coterie.engine import TrainingContext
 from coterie.methods.rstc import (
     DeepHead,
     HeadAssigner,

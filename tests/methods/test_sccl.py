@@ -5,10 +5,9 @@ import pytest
 import torch
 
 from coterie import SCCL
-from coterie.base import TrainingContext
 from coterie.blocks.nt_xent import nt_xent
 from coterie.encoders import VectorEncoder
-from coterie.engine import TrainingData
+from coterie.engine import TrainingContext, TrainingData
 from coterie.errors import TrainingError
 from coterie.methods.sccl import SCCLNet, cluster_term, contrast_term, count_clusters
 from said import raises

@@ -9,9 +9,9 @@ import torch
 
 import coterie
 from coterie import METHODS
-from coterie.base import TunedClusterer, fitting
+from coterie.base import fitting
 from coterie.encoders import load_encoder
-from coterie.engine import Run
+from coterie.engine import Run, TunedClusterer
 from coterie.errors import UsageError
 from coterie.methods import BUILT_IN
 from interrupted import fit_with_interrupts

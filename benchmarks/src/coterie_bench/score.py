@@ -13,6 +13,7 @@ import numpy as np
 from coterie._facts import peak_memory
 from coterie._validation import check_device
 from coterie.base import TextClusterer
+from coterie.engine import TrainedClusterer
 from coterie.metrics import correct, external_scores, silhouette
 from coterie.words import kind_of
 from coterie_bench.analysis import stage_indices
@@ -34,14 +35,15 @@ def score_fit(model: TextClusterer, data: Data, device: str) -> Row:
     begun = time.perf_counter()
     model.fit(fitted_texts(data))
     total = time.perf_counter() - begun
+    history = model.history_.rows if isinstance(model, TrainedClusterer) else []
     verdict = model.guard_.to_dict() if model.guard_ is not None else None
     return {
         **(_score_all(model, data) if data.train is None else _score_rest(model, data)),
         "signs": None if verdict is None else {k: verdict[k] for k in ("start", "final")},
         "guard": None if verdict is None else {k: verdict[k] for k in ("fired", "reason")},
         "seconds": model.seconds_ | {"other": round(total - sum(model.seconds_.values()), 3)},
-        "step_ms": step_ms(model.history_.rows),
-        "terms": last_terms(model.history_.rows),
+        "step_ms": step_ms(history),
+        "terms": last_terms(history),
         "peak_memory": peak_memory(device),
         "word_vectors": word_vectors_of(model),
         "balance": getattr(model, "balance_", None),
@@ -141,8 +143,10 @@ def word_vectors_of(model: TextClusterer) -> Row | None:
 
 def _score_all(model: TextClusterer, data: Data) -> Row:
     truth = np.asarray(data.labels)[data.scored]
-    trained = model.trained_labels_
-    final, start = model.labels_[data.scored], model.start_labels_[data.scored]
+    start = final = model.labels_[data.scored]
+    trained = None
+    if isinstance(model, TrainedClusterer):
+        trained, start = model.trained_labels_, model.start_labels_[data.scored]
     return {
         "scores": _scores(truth, final, model.vectors_[data.scored]),
         "confidence": _confidence(truth, final, model.probabilities_[data.scored]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack, cast
+from typing import Any, ClassVar, ParamSpec, Self, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -44,10 +44,9 @@ class TextClusterer(
 ):
     """Base of all methods: texts (or vectors) in, one cluster per text out.
 
-    A method that trains overrides :meth:`_build_network`, :meth:`_training_stages` and
-    :meth:`_final_assigner`; one that does not start from k-means, :meth:`_initial_assigner`. All
-    other hooks have defaults. Clusters are numbered by size, 0 is the largest; texts without a word
-    get -1 and probabilities of zero.
+    A method overrides :meth:`_initial_assigner`, which is k-means by default; one that trains
+    extends :class:`~coterie.engine.TrainedClusterer`. All other hooks have defaults. Clusters are
+    numbered by size, 0 is the largest; texts without a word get -1 and probabilities of zero.
 
     Parameters
     ----------
@@ -63,8 +62,6 @@ class TextClusterer(
         How token vectors become one; "auto" follows the encoder's folder.
     normalize : bool, optional
         Vectors of unit length; default: follows the encoder's folder.
-    batch_size : int, default=256
-        Texts per training step.
     n_init : int, default=10
         Starts of k-means; the best by inertia is kept.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -72,21 +69,10 @@ class TextClusterer(
         Of the encoder. In training "auto" is bfloat16 on a GPU, float32 elsewhere. A method that
         trains nothing encodes in 8 bits on a CPU with "auto", in float32 on a GPU; what this
         machine and the encoder cannot do is done in float32.
-    optimizations : bool or list of str, default=True
-        Ways to train faster on a GPU: any of "graphs" (a step is launched at once), "packing"
-        (short texts share rows), "fused" (layers in few kernels), "one-pass" (all views at once),
-        "fused-adam", "device-tokens", "tf32" (rounder products of heads). True is all of them.
     random_state : int, Generator, RandomState or None, default=None
         Drives everything; the global random state is left alone.
-    guard : bool, default=True
-        Return the clusters from before training if training collapsed, or moved them away from a
-        consensus clustering of the same texts.
     verbose : int, default=0
         1 shows progress on stderr.
-    checkpoint : str or Path, optional
-        Folder for checkpoints; a fit that finds one there continues it.
-    checkpoint_every : float, default=60.0
-        Seconds between checkpoints at ends of epochs; there is always one per stage.
 
     Attributes
     ----------
@@ -101,14 +87,6 @@ class TextClusterer(
         Vectors of the different texts; ``vectors_`` and ``probabilities_`` spread them to all.
     rows_ : ndarray of shape (n_samples,)
         Number of each text among the different ones; -1 for texts without a word.
-    start_labels_ : ndarray of shape (n_samples,)
-        The clustering before training.
-    trained_labels_ : ndarray of shape (n_samples,) or None
-        The clustering after training, also where the guard kept the start.
-    guard_ : GuardResult or None
-        What the start guard saw; None if nothing was trained.
-    history_ : History
-        Loss terms over the training.
     classes_ : tuple of str
         Names of the known classes, which are the first clusters; empty without labels.
     empty_classes_ : tuple of str
@@ -118,6 +96,8 @@ class TextClusterer(
     seed_ : int
     seconds_ : dict of str to float, time spent by phase
     """
+
+    _fitting: ClassVar[type[Fitting]] = Fitting
 
     @classmethod
     def from_preset(cls: Callable[P, R], preset: str, *args: P.args, **parameters: P.kwargs) -> R:
@@ -132,7 +112,6 @@ class TextClusterer(
         y: Any = None,
         *,
         labels: Any = None,
-        views: Any = None,
         themes: Any = None,
     ) -> Self:
         """Cluster the texts ``X``.
@@ -148,14 +127,12 @@ class TextClusterer(
             unlabelled. Class ``c`` of ``classes_`` becomes cluster ``c``, and its texts stay in it;
             further clusters are found beside the classes up to ``n_clusters``. Methods that
             cannot use labels warn and ignore them.
-        views : sequence of lists of str, optional
-            Augmented texts, row by row; overrides the parameter ``views`` where there is one.
         themes : list of str or mapping, optional
             Names of known themes, or mappings with ``name``, ``description``, ``keywords`` and
             ``examples``. Texts that fit go there; ``classes_`` begins with them, and
             ``empty_classes_`` has those that no text fits.
         """
-        return self._fit(X, views, guidance=read_guidance(labels, themes))
+        return self._fit(X, read_guidance(labels, themes))
 
     def fit_predict(self, X: Any, y: Any = None, **options: Unpack[FitOptions]) -> Ints:
         """Cluster the texts, and give the cluster of each; as ``fit``, then ``labels_``."""
@@ -172,13 +149,13 @@ class TextClusterer(
     def _fit(
         self,
         X: Any,
-        views: Any,
-        sample_weight: Any = None,
         guidance: Guidance | None = None,
+        sample_weight: Any = None,
+        **more: Any,
     ) -> Self:
         self._check_parameters()
         self._forget_outliers()
-        Fitting(self, X, views, sample_weight, guidance).run()
+        self._fitting(self, X, sample_weight, guidance, **more).run()
         return self
 
     def predict(self, X: Any, *, outliers: bool | float = False) -> Ints:
@@ -259,21 +236,20 @@ class WeightedClusterer(TextClusterer):
         *,
         labels: Any = None,
         sample_weight: Any = None,
-        views: Any = None,
         themes: Any = None,
     ) -> Self:
         """Cluster the texts ``X``, as :meth:`TextClusterer.fit` does.
 
         Parameters
         ----------
-        X, y, labels, views, themes : as there
+        X, y, labels, themes : as there
         sample_weight : array of shape (n_samples,), optional
             How often each text counts. Texts with a weight of 0 do not shape the clusters, but are
             assigned to them.
         """
         if sample_weight is not None:
             self._check_weights()
-        return self._fit(X, views, sample_weight, read_guidance(labels, themes))
+        return self._fit(X, read_guidance(labels, themes), sample_weight)
 
     def _check_weights(self) -> None:
         """Refuse parameters with which texts cannot be weighed."""

@@ -17,18 +17,17 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie._random import check_seed
-from coterie._torch import Tensor, nn, torch
+from coterie._torch import torch
 from coterie._types import Floats, Ints
 from coterie._validation import (
     Length,
-    NonNegativeFloat,
     PositiveInt,
     check_device,
     check_parameters,
 )
 from coterie.base.edited import EditedAssigner, correct
 from coterie.base.estimator import BaseEstimator
-from coterie.base.guard import GuardResult
+from coterie.base.guarded import GuardResult
 from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.blocks.assign import (
     Assigner,
@@ -41,7 +40,6 @@ from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate, memory_needed
 from coterie.choose import Choice
 from coterie.encoders import AUTO, DEFAULT, Encoder, Pooling, Reading, load_encoder, look
-from coterie.engine import History, Optimization, Stage
 from coterie.guidance import TextGuidance
 from coterie.guided import class_factor, class_metric, examples, seeded_kmeans
 from coterie.neighbors import unit_rows
@@ -49,36 +47,6 @@ from coterie.neighbors import unit_rows
 log = logging.getLogger(__name__)
 
 Precision = Literal["auto", "float32"]
-
-
-@dataclass(frozen=True)
-class TrainingContext:
-    """What a method may know when it plans its training: never a label.
-
-    Attributes
-    ----------
-    n : int
-        Texts that are not empty.
-    n_views : int
-        1 if there are no augmentations.
-    seed : int
-        For random choices between the steps.
-    texts : list of str, optional
-        The texts, in the order of ``Batch.index``; None if vectors were passed in.
-    rows : ndarray of shape (n,), optional
-        Number of each text among the different ones, which the start solution is about.
-    """
-
-    n: int
-    n_views: int
-    seed: int
-    texts: list[str] | None = None
-    rows: Ints | None = None
-
-    @property
-    def pair(self) -> tuple[int, int]:
-        """The two views of a text that are contrasted; the same twice has two dropout masks."""
-        return {1: (0, 0), 2: (0, 1)}.get(self.n_views, (1, 2))
 
 
 class FittedAttributes:
@@ -91,19 +59,15 @@ class FittedAttributes:
     assigner_: Assigner | EditedAssigner
     distinct_vectors_: Floats
     rows_: Ints
-    start_labels_: Ints
-    trained_labels_: Ints | None
-    trained_parameters_: dict[str, int]
-    guard_: GuardResult | None
     reading_: Reading | None = None  # how the encoder reads the texts; None without a tokenizer
     encoder_notes_: tuple[str, ...] = ()  # what is said about that
-    history_: History
+    _trains: ClassVar[bool] = False  # whether the encoder's vectors are only the start
     corrections_: dict[str, int]  # by fingerprint of the text
     corrected_rows_: dict[int, int]  # of the training texts
     classes_: tuple[str, ...]
     empty_classes_: tuple[str, ...]
+    guard_: GuardResult | None = None  # of a method that trains
     _known: TextGuidance | None = None  # labels and themes of the texts that are being clustered
-    net_: nn.Module | None
     seed_: int
     _found_k: int  # for n_clusters="auto"
     seconds_: dict[str, float]
@@ -117,6 +81,7 @@ class ClustererCore(FittedAttributes, BaseEstimator):
     name: ClassVar[str]
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}}
     _assigners: ClassVar[dict[str, type[Assigner]]] = {}  # kinds that only this method has
+    _fitting: ClassVar[Any]  # the steps of a fit
     _saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted, plain values, saved with the model
 
     n_clusters: PositiveInt | Literal["auto"] = field(default="auto", kw_only=False)
@@ -124,16 +89,11 @@ class ClustererCore(FittedAttributes, BaseEstimator):
     max_length: Length = 128
     pooling: Pooling = "auto"
     normalize: bool | None = None
-    batch_size: PositiveInt = 256
     n_init: PositiveInt = 10
     device: str = "auto"
     precision: Precision = "auto"
-    optimizations: bool | Sequence[Optimization] = True
     random_state: Any = None
-    guard: bool = True
     verbose: int = 0
-    checkpoint: str | Path | None = None
-    checkpoint_every: NonNegativeFloat = 60.0
 
     # What a method may override ------------------------------------------------------------
 
@@ -192,33 +152,8 @@ class ClustererCore(FittedAttributes, BaseEstimator):
         """Cluster the distinct texts before training; row ``i`` counts ``weights[i]`` times."""
         return kmeans_assigner(self, vectors, weights, seed)
 
-    def _pretraining_stages(self, context: TrainingContext) -> list[Stage]:
-        """Training that the start solution needs, such as an autoencoder's."""
-        return []
-
-    def _build_pretraining_network(self, encoder: Any, context: TrainingContext) -> nn.Module:
-        """The network of :meth:`_pretraining_stages`; its child ``encoder`` is the encoder."""
-        raise NotImplementedError(f"{type(self).__name__} has pretraining but no network for it")
-
-    def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> nn.Module:
-        """The network to train; its child ``encoder`` is the encoder, ``start`` an assigner."""
-        raise NotImplementedError(f"{type(self).__name__} has stages but no network")
-
-    def _training_stages(self, context: TrainingContext) -> list[Stage]:
-        """The training; an empty list trains nothing."""
-        return []
-
-    def _final_assigner(
-        self, net: nn.Module, vectors: Floats, weights: Floats, seed: int
-    ) -> Assigner:
-        """Cluster the distinct texts after training."""
-        return self._initial_assigner(vectors, weights, seed)
-
-    def _after_fit(self, net: nn.Module | None, order: Ints) -> None:
-        """Set attributes of the method's own; cluster ``j`` was ``order[j]`` in training.
-
-        The network is None if nothing was trained; see :attr:`kept_start`, too.
-        """
+    def _after_fit(self, order: Ints) -> None:
+        """Set attributes of the method's own; cluster ``j`` was ``order[j]`` before."""
 
     def remarks(self) -> list[str]:
         """What the fitted method wants its user to know, in sentences."""
@@ -234,12 +169,6 @@ class ClustererCore(FittedAttributes, BaseEstimator):
         """
         found: int = self._found_k if self.n_clusters == "auto" else self.n_clusters
         return found if self._known is None else max(found, self._known.n_classes)
-
-    @property
-    def kept_start(self) -> bool:
-        """Whether the guard returned the start solution instead of the trained one."""
-        check_is_fitted(self, "assigner_")
-        return self.guard and self.guard_ is not None and self.guard_.fired
 
     @property
     def vectors_(self) -> Floats:
@@ -320,16 +249,6 @@ def metric_assigner(
     factor = class_factor(seeds, weights, k)
     _, centers = seeded_kmeans(vectors @ scale, k, weights, seeds, seed, factor=factor)
     return MappedAssigner(CenterAssigner(centers), scale, np.zeros(len(scale), dtype=np.float32))
-
-
-def kmeans_labels(
-    model: ClustererCore, vectors: Tensor, seed: int, *, spherical: bool = False
-) -> Tensor:
-    """Labels of k-means on the vectors of all texts, for a stage that learns them."""
-    points = vectors.cpu().numpy()
-    ones = np.ones(len(points), dtype=np.float32)
-    found = kmeans_assigner(model, points, ones, seed, spherical=spherical)
-    return torch.from_numpy(found.logits(points).argmax(axis=1))
 
 
 def second_step(

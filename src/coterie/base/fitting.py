@@ -1,33 +1,29 @@
-"""How a method is fitted: number of clusters, start solution, training, guard, labels."""
+"""How a method is fitted: number of clusters, clustering, labels.
+
+Methods that train add their steps in :mod:`coterie.engine.fitting`.
+"""
 
 from __future__ import annotations
 
-import copy
-import hashlib
-import json
 import logging
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from coterie._files import plain
 from coterie._progress import Progress, make_progress
-from coterie._random import derive_seed, resolve_seed, torch_seeded
-from coterie._torch import need_torch, torch
+from coterie._random import derive_seed, resolve_seed
+from coterie._torch import need_torch
 from coterie._types import Floats, Ints
 from coterie._validation import check_device
-from coterie.augmentation import read_views
 from coterie.base.confidence import calibrate
-from coterie.base.core import ClustererCore, TrainingContext
+from coterie.base.core import ClustererCore
 from coterie.base.edited import correct, fingerprint
-from coterie.base.guard import Guard, GuardResult
 from coterie.base.inputs import Inputs, read_texts, read_vectors
 from coterie.blocks.assign import Assigner, probabilities
 from coterie.choose import Choice, choose_n_clusters
@@ -45,19 +41,7 @@ from coterie.encoders import (
     StaticEncoder,
     UniversalEncoder,
 )
-from coterie.encoders.base import Rows
 from coterie.encoders.lexical import MixedItems
-from coterie.encoders.tuning import STILL, begin_training
-from coterie.engine import (
-    Checkpoint,
-    History,
-    Run,
-    Stage,
-    TrainingData,
-    chosen_optimizations,
-    count_trained,
-    train,
-)
 from coterie.errors import DataError, UsageError, counted
 from coterie.guidance import Guidance, TextGuidance
 from coterie.guided import theme_hints
@@ -66,22 +50,26 @@ from coterie.neighbors import unit_rows
 log = logging.getLogger(__name__)
 
 EMBEDDING = (SentenceEncoder, StaticEncoder, UniversalEncoder, EndpointEncoder, GivenVectors)
-NOT_IN_FINGERPRINT = {
-    "device",
-    "verbose",
-    "checkpoint",
-    "checkpoint_every",
-}  # do not change the result
 
 
 @dataclass(frozen=True)
 class Start:
-    """The solution before training, and what judges the one after it."""
+    """A clustering of the distinct texts.
+
+    Attributes
+    ----------
+    assigner : Assigner
+    labels : ndarray of shape (n,)
+        Cluster of each distinct text, as the assigner puts it.
+    vectors : ndarray of shape (n, d)
+    texts : list of str, optional
+        The distinct texts; None if vectors were passed in.
+    """
 
     assigner: Assigner
+    labels: Ints
     vectors: Floats
-    weights: Floats
-    guard: Guard
+    texts: list[str] | None
 
 
 def number_encoder(model: ClustererCore) -> object:
@@ -101,7 +89,6 @@ class Fitting:
         self,
         model: ClustererCore,
         X: Any,
-        views: Any = None,
         sample_weight: Any = None,
         guidance: Guidance | None = None,
     ) -> None:
@@ -111,31 +98,26 @@ class Fitting:
         self.seed = resolve_seed(model.random_state)
         self.progress: Progress = make_progress(model.verbose)
         self.seconds: dict[str, float] = {}
-        self.history = History()
         self._vectors: Floats | None = None
         self._embeddings: Floats | None = None  # the encoder's own, where vectors hold more
-        self.trained_labels: Ints | None = None
-        self.trained_parameters: dict[str, int] = {}
         self.choice: Choice | None = None
         with self.phase("prepare"):
             if model.n_clusters == "auto" and number_encoder(model) is not model.encoder:
                 X = texts_from(X)  # the method's own encoder may depend on the number
                 self._use(self._choose(X))
-            self.encoder, self.inputs = self._read(X, views)
+            self.encoder, self.inputs = self._read(X)
             self.weights = self._weigh(X, sample_weight)
             self.known = self._on_texts(guidance)
 
     def run(self) -> None:
         """Run the phases and set the attributes of the model."""
-        model, inputs = self.model, self.inputs
+        model = self.model
         self._tell_known()
         if model.n_clusters == "auto" and self.choice is None:
             self._use(self.find_number())
         self._check_enough()
-        self.history = History(file=_history_file(model))
-        data = TrainingData(inputs.items.to(self.device), inputs.views)
         self.encoder.to(self.device)
-        self._pretrain(data)
+        self.prepare()
         vectors = self.vectors()
         with self.phase("start"):
             texts = self._distinct_texts()
@@ -144,26 +126,17 @@ class Fitting:
             seed = derive_seed(self.seed, "start")
             if self.known is not None and not weights.all():
                 model._known = self.known.part(weights > 0)
-            start = model._initial_assigner(counted, weights[weights > 0], seed)
-            start_labels = labels_of(start, vectors)
-        context = self._context()
-        stages = model._training_stages(context)
-        assigner, judged, net = start, None, None
-        if stages:
-            guard = Guard(vectors, start_labels, model._k, self.seed, texts, self.encoder)
-            before, tune = copy.deepcopy(self.encoder).cpu(), getattr(model, "tune", "full")
-            if tune == "frozen" and self.encoder.kind == "sentence":
-                data = self._frozen(data)
-            with torch_seeded(derive_seed(self.seed, "build"), self.device):
-                begin_training(self.encoder, tune)
-                net = model._build_network(self.encoder, start, context).to(self.device)
-            assigner, judged, vectors = self._train(
-                net, stages, data, Start(start, vectors, weights, guard)
-            )
-            if judged.fired and model.guard:
-                self.encoder = before.to(self.device)
-        self._set_attributes(assigner, vectors, start_labels, judged, net)
+            assigner = model._initial_assigner(counted, weights[weights > 0], seed)
+            start = Start(assigner, labels_of(assigner, vectors), vectors, texts)
+        self.finish(start)
         model.__dict__.pop("_known", None)
+
+    def prepare(self) -> None:
+        """Do what has to come before the start solution; nothing by default."""
+
+    def finish(self, start: Start) -> None:
+        """Go from the start solution to the fitted model; by default the start is the result."""
+        self._set_attributes(start.assigner, start.labels, start.vectors)
 
     def vectors(self) -> Floats:
         """Vectors of the distinct texts, encoded on first use."""
@@ -213,7 +186,7 @@ class Fitting:
         finally:
             self.seconds[name] = round(time.perf_counter() - begun, 3)
 
-    def _read(self, X: Any, views: Any) -> tuple[Encoder, Inputs]:
+    def _read(self, X: Any) -> tuple[Encoder, Inputs]:
         model = self.model
         encoder = model._make_encoder(derive_seed(self.seed, "encoder"))
         for one in encoder.modules():
@@ -223,24 +196,19 @@ class Fitting:
         if encoder.kind == "precomputed":
             checked = validate_data(model, X, dtype=np.float32, ensure_min_samples=2)
             return encoder, read_vectors(encoder, checked)
-        views = getattr(model, "views", None) if views is None else views
         texts = texts_from(X)
-        given = read_views(
-            views,
-            texts,
-            count=getattr(model, "augmentations", 2),
-            seed=derive_seed(self.seed, "views"),
-            device=model.device,
-            progress=self.progress,
-        )
         some = sorted(text for text in texts if text)
         encoder = model._suit_encoder(encoder, some, derive_seed(self.seed, "encoder"))
-        return encoder, read_texts(encoder, texts, given, learn=True)
+        return encoder, read_texts(encoder, texts, self._views(texts), learn=True)
+
+    def _views(self, texts: list[str]) -> list[list[str]]:
+        """Augmented texts; none by default."""
+        return []
 
     def _encode_precision(self) -> str:
         """8 bits on a CPU if nothing is trained."""
-        trains = type(self.model)._training_stages is not ClustererCore._training_stages
-        exact = self.model.precision == "float32" or trains or self.device.type != "cpu"
+        model = self.model
+        exact = model.precision == "float32" or model._trains or self.device.type != "cpu"
         return "float32" if exact else "int8"
 
     def _weigh(self, X: Any, sample_weight: Any) -> Floats:
@@ -333,12 +301,6 @@ class Fitting:
                 f"{counted(distinct, 'cluster')}."
             )
 
-    def _context(self) -> TrainingContext:
-        n_views, n = self.inputs.views.shape
-        seed = derive_seed(self.seed, "stages")
-        rows = self.inputs.views[0]
-        return TrainingContext(n, n_views, seed, self.inputs.texts, rows)
-
     def _distinct_texts(self) -> list[str] | None:
         """One text for each distinct item."""
         if self.inputs.texts is None:
@@ -346,97 +308,8 @@ class Fitting:
         first = np.unique(self.inputs.views[0], return_index=True)[1]
         return [self.inputs.texts[i] for i in first]
 
-    def _pretrain(self, data: TrainingData) -> None:
-        """Train what the start solution needs, where a method asks for it (an autoencoder)."""
-        context = self._context()
-        stages = self.model._pretraining_stages(context)
-        if not stages:
-            return
-        self.encoder.complete()
-        self._vectors = None
-        with torch_seeded(derive_seed(self.seed, "build", "pretraining"), self.device):
-            net = self.model._build_pretraining_network(self.encoder, context).to(self.device)
-        with self.phase("pretrain"):
-            train(net, data, stages, self._run("pretraining"))
-
-    def _frozen(self, data: TrainingData) -> TrainingData:
-        """Vectors of all views in the place of their tokens: the encoder will not change them."""
-        if len(data.views) < 2:
-            raise UsageError(
-                "`tune='frozen'` computes embeddings once, without dropout, so two views of a "
-                "text would be the same: give `views='eda'`, or pairs of texts, or use "
-                "`tune='heads'`."
-            )
-        with self.phase("encode views"):
-            every = np.arange(len(data.items))
-            vectors = self.encoder.encode(data.items, every, progress=self.progress)
-        return TrainingData(Rows(vectors).to(self.device), data.views)
-
-    def _train(
-        self, net: torch.nn.Module, stages: list[Stage], data: TrainingData, start: Start
-    ) -> tuple[Assigner, GuardResult, Floats]:
+    def _set_attributes(self, assigner: Assigner, labels: Ints, vectors: Floats) -> None:
         model = self.model
-        trained, assigner = start.vectors, start.assigner
-        self.trained_parameters = count_trained(net, stages)
-        log.info("numbers that are trained: %s", self.trained_parameters)
-        with self.phase("train"):
-            train(net, data, stages, self._run())
-        with self.phase("finish"):
-            if getattr(model, "tune", "full") not in STILL:
-                rows = np.arange(len(start.vectors))
-                trained = self.encoder.encode(data.items, rows, progress=self.progress)
-            seed = derive_seed(self.seed, "finish")
-            assigner = model._final_assigner(net, trained, start.weights, seed)
-        labels = labels_of(assigner, trained)
-        self.trained_labels = self.inputs.spread(labels, -1)
-        judged = start.guard.judge(labels)
-        if judged.fired and model.guard:
-            log.warning("the start solution is returned: %s", judged.reason)
-            return start.assigner, judged, start.vectors
-        return assigner, judged, trained
-
-    def _run(self, part: str = "") -> Run:
-        model = self.model
-        checkpoint = None
-        if model.checkpoint is not None:
-            folder = Path(model.checkpoint)
-            if part:
-                folder = folder.with_name(f"{folder.name}-{part}")
-            checkpoint = Checkpoint(folder, self._fingerprint(), model.checkpoint_every)
-        return Run(
-            batch_size=model.batch_size,
-            seed=self.seed,
-            device=self.device,
-            precision=model.precision,
-            optimizations=chosen_optimizations(model.optimizations),
-            progress=self.progress,
-            checkpoint=checkpoint,
-            history=self.history,
-        )
-
-    def _fingerprint(self) -> str:
-        """Digest of everything that decides the result: method, parameters, seed and inputs."""
-        settings = {
-            k: v for k, v in self.model._parameters().items() if k not in NOT_IN_FINGERPRINT
-        }
-        digest = hashlib.sha256(self.model.name.encode())
-        digest.update(json.dumps(settings, sort_keys=True, default=plain).encode())
-        digest.update(str(self.seed).encode() + self.inputs.views.tobytes())
-        digest.update(self.inputs.items.content())
-        if self.known is not None:
-            digest.update(repr(self.known.names).encode() + self.known.seeds.tobytes())
-        return digest.hexdigest()
-
-    def _set_attributes(
-        self,
-        assigner: Assigner,
-        vectors: Floats,
-        start_labels: Ints,
-        judged: GuardResult | None,
-        net: torch.nn.Module | None,
-    ) -> None:
-        model = self.model
-        labels = start_labels if net is None else labels_of(assigner, vectors)
         sizes = np.bincount(labels, weights=self.weights, minlength=model._k)
         first = 0 if self.known is None else self.known.n_classes  # known classes stay in front
         order = np.append(np.arange(first), first + np.argsort(-sizes[first:], kind="stable"))
@@ -448,20 +321,14 @@ class Fitting:
         model.encoder_ = self.encoder
         model.assigner_ = ordered
         model.corrections_, model.corrected_rows_ = {}, {}  # by a person, see edited.py
-        model.net_ = net
-        model.guard_ = judged
-        model.history_ = self.history
         model.seed_ = self.seed
         model.n_clusters_, model.n_clusters_choice_ = model._k, self.choice
-        model.start_labels_ = self.inputs.spread(start_labels, -1)
         model.labels_ = self.inputs.spread(labels_of(ordered, vectors), -1)
         model.classes_ = model.empty_classes_ = ()
         if self.known is not None:
             self._keep_guidance(self.known, vectors)
-        model.trained_labels_ = self.trained_labels
-        model.trained_parameters_ = self.trained_parameters
         model.seconds_ = self.seconds
-        model._after_fit(net, order)
+        model._after_fit(order)
 
     def _keep_guidance(self, known: TextGuidance, vectors: Floats) -> None:
         """Put labelled texts into their classes; they count as corrected by a person."""
@@ -482,11 +349,3 @@ class Fitting:
 def labels_of(assigner: Assigner, vectors: Floats) -> Ints:
     """Labels as prediction gives them."""
     return np.asarray(probabilities(assigner.logits(vectors)).argmax(axis=1), dtype=np.int64)
-
-
-def _history_file(model: ClustererCore) -> Path | None:
-    if model.checkpoint is None:
-        return None
-    folder = Path(model.checkpoint)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    return folder.with_name("history.jsonl")

@@ -27,7 +27,7 @@ from coterie._trust import (
     read_json,
 )
 from coterie.base.edited import EditedAssigner, check_labels, restore_assigner
-from coterie.base.guard import Diagnostics, GuardResult
+from coterie.base.guarded import GuardResult
 from coterie.base.outliers import FILE as OUTLIERS_FILE
 from coterie.base.outliers import SHAPE as OUTLIERS
 from coterie.base.outliers import OutlierMixin, load_outliers, save_outliers
@@ -144,7 +144,7 @@ def _load(cls: type[Model], folder: Path, config: dict[str, Any]) -> Model:
     model.n_clusters_ = config["n_clusters"]
     _check_fit(model)
     model.seed_ = config["seed"]
-    model.guard_ = _guard_result(config["guard"])
+    model.guard_ = config["guard"] and GuardResult.from_dict(config["guard"])
     load_outliers(model, folder, config["outliers"])
     for name in cls._saved_attributes:
         setattr(model, name, config["fitted"][name])
@@ -203,10 +203,3 @@ def _plain_parameters(model: OutlierMixin) -> dict[str, Any]:
         for name, value in model._parameters().items()
         if name not in NOT_SAVED and isinstance(value, kinds)
     }
-
-
-def _guard_result(saved: dict[str, Any] | None) -> GuardResult | None:
-    if saved is None:
-        return None
-    start, final = (Diagnostics(**saved[key]) for key in ("start", "final"))
-    return GuardResult(**{**saved, "start": start, "final": final})

@@ -9,11 +9,14 @@ from coterie.engine.stage import (
     Optimization,
     Run,
     Stage,
+    TrainingContext,
     chosen_optimizations,
     count_trained,
     steps_for,
     usual_steps,
 )
+from coterie.engine.trained import TrainedClusterer, kmeans_labels
+from coterie.engine.tuned import TunedClusterer
 
 __all__ = [
     "OPTIMIZATIONS",
@@ -23,9 +26,13 @@ __all__ = [
     "Optimization",
     "Run",
     "Stage",
+    "TrainedClusterer",
+    "TrainingContext",
     "TrainingData",
+    "TunedClusterer",
     "chosen_optimizations",
     "count_trained",
+    "kmeans_labels",
     "steps_for",
     "train",
     "usual_steps",

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from coterie._progress import Progress
 from coterie._torch import Tensor, nn, torch
-from coterie._types import Terms
+from coterie._types import Ints, Terms
 from coterie._validation import check_choice
 from coterie.encoders.tuning import moving
 from coterie.engine.checkpoint import Checkpoint
@@ -76,6 +76,36 @@ class Stage:
     clip: float | None = None
     continues: bool = False
     counts: bool = False
+
+
+@dataclass(frozen=True)
+class TrainingContext:
+    """What a method may know when it plans its training: never a label.
+
+    Attributes
+    ----------
+    n : int
+        Texts that are not empty.
+    n_views : int
+        1 if there are no augmentations.
+    seed : int
+        For random choices between the steps.
+    texts : list of str, optional
+        The texts, in the order of ``Batch.index``; None if vectors were passed in.
+    rows : ndarray of shape (n,), optional
+        Number of each text among the different ones, which the start solution is about.
+    """
+
+    n: int
+    n_views: int
+    seed: int
+    texts: list[str] | None = None
+    rows: Ints | None = None
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The two views of a text that are contrasted; the same twice has two dropout masks."""
+        return {1: (0, 0), 2: (0, 1)}.get(self.n_views, (1, 2))
 
 
 @dataclass(frozen=True, kw_only=True)

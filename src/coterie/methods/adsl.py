@@ -42,12 +42,12 @@ from coterie._validation import (
     PositiveInt,
     Widths,
 )
-from coterie.base import TextClusterer, TrainingContext, second_step
+from coterie.base import second_step
 from coterie.blocks.assign import Assigner
 from coterie.blocks.layers import mlp
 from coterie.encoders.base import Encoder, RaggedTokens, Rows, distinct
 from coterie.encoders.lexical import BagOfWords
-from coterie.engine import Batch, Stage, steps_for
+from coterie.engine import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
 from coterie.errors import DataError, UsageError
 from coterie.words import Source, Vocabulary, make_word_vectors
 
@@ -616,7 +616,7 @@ def label_term(net: ADSLNet, batch: Batch) -> Terms:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ADSL(TextClusterer):
+class ADSL(TrainedClusterer):
     """Train a network over words on soft labels that it corrects itself.
 
     Parameters

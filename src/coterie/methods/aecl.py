@@ -40,12 +40,12 @@ from coterie._validation import (
     PositiveInt,
     check_device,
 )
-from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner, kmeans_labels
+from coterie.base import kmeans_assigner
 from coterie.blocks.assign import Assigner
 from coterie.blocks.layers import deep_head
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.shares import by_skew, estimate_shares
-from coterie.engine import Batch, Stage, steps_for
+from coterie.engine import Batch, Stage, TrainingContext, TunedClusterer, kmeans_labels, steps_for
 
 Form = Literal["layer", "matrices"]
 HeadKind = Literal["mlp", "linear"]

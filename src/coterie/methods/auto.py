@@ -34,7 +34,7 @@ import numpy as np
 
 from coterie._progress import make_progress
 from coterie._random import derive_seed, numpy_generator, some_rows
-from coterie._torch import nn, torch
+from coterie._torch import torch
 from coterie._types import Bools, Floats, Ints
 from coterie._validation import check_device
 from coterie.base import WeightedClusterer, kmeans_assigner, metric_assigner
@@ -238,7 +238,7 @@ class Auto(WeightedClusterer):
                 return assigner
         return None
 
-    def _after_fit(self, net: nn.Module | None, order: Ints) -> None:
+    def _after_fit(self, order: Ints) -> None:
         expected = self.__dict__.pop("_expected", None)
         if expected is not None:  # the nearest text decides: only its scale is set anew
             assigner = self.__dict__["assigner_"]

@@ -9,6 +9,7 @@ clusterings side by side; k-means on these rows finds the partition that disagre
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +36,6 @@ from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate, memory_needed
 from coterie.consensus import force_k
 from coterie.encoders import Encoder, MixedEncoder
-from coterie.engine import steps_for
 from coterie.errors import UsageError
 from coterie.metrics import accuracy
 from coterie.neighbors import nearest_rows
@@ -302,21 +302,24 @@ class TwoStep(WeightedClusterer):
         return force_k(x, found, k, weights, seed)
 
     def _idec(self, x: Floats, weights: Floats, seed: int) -> Ints:
-        rows = np.repeat(np.arange(len(x)), weights.astype(np.int64))
-        from coterie.methods.dec import IDEC
+        from coterie.methods import METHODS
 
-        steps = steps_for(IDEC_EPOCHS, len(rows), IDEC_BATCH)
-        model = IDEC(
-            self._k,
-            encoder="precomputed",
-            batch_size=IDEC_BATCH,
-            steps=steps,
-            n_init=self.n_init,
-            device=self.device,
-            guard=self.guard,
-            verbose=self.verbose,
-            random_state=seed,
-        ).fit(x[rows])
+        rows = np.repeat(np.arange(len(x)), weights.astype(np.int64))
+        model = (
+            METHODS["idec"]
+            .make(
+                self._k,
+                encoder="precomputed",
+                batch_size=IDEC_BATCH,
+                steps=IDEC_EPOCHS * math.ceil(len(rows) / IDEC_BATCH),
+                n_init=self.n_init,
+                device=self.device,
+                guard=False,
+                verbose=self.verbose,
+                random_state=seed,
+            )
+            .fit(x[rows])
+        )
         first = np.cumsum(weights.astype(np.int64)) - weights.astype(np.int64)
         return np.asarray(model.labels_[first])
 

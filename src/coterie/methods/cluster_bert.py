@@ -41,14 +41,14 @@ from coterie._validation import (
     PositiveShare,
     Share,
 )
-from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
+from coterie.base import kmeans_assigner
 from coterie.blocks.assign import Assigner, CenterAssigner, LinearAssigner
 from coterie.blocks.student_t import log_frequency, log_target
 from coterie.blocks.token_loss import IGNORED, token_cross_entropy
 from coterie.encoders import Encoder, SentenceEncoder, VectorEncoder
 from coterie.encoders.base import one_a_row
 from coterie.encoders.packing import layer_settings, through_fused
-from coterie.engine import Batch, Stage, steps_for
+from coterie.engine import Batch, Stage, TrainingContext, TunedClusterer, steps_for
 from coterie.errors import UsageError
 from coterie.metrics import best_partners, dunn, silhouette
 
@@ -625,7 +625,8 @@ class ClusterBERT(TunedClusterer):
         head = (p.detach().cpu().numpy() for p in (net.head.weight, net.head.bias))
         return LinearAssigner(*head)
 
-    def _after_fit(self, net: Any, order: Ints) -> None:
+    def _after_fit(self, order: Ints) -> None:
+        net = self.net_
         forget_words(self.encoder_)
         self.stages_ = []
         if net is None or not self.record_stages:

@@ -26,12 +26,12 @@ from coterie._validation import (
     PositiveInt,
     Widths,
 )
-from coterie.base import TextClusterer, TrainingContext, second_step
+from coterie.base import second_step
 from coterie.blocks.assign import Assigner, StudentTAssigner
 from coterie.blocks.layers import Activation
 from coterie.blocks.student_t import StudentTHead, kl_to_target, log_target
 from coterie.encoders import Encoder, make_code_encoder
-from coterie.engine import Batch, Stage, steps_for
+from coterie.engine import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
 
 HIDDEN = (500, 500, 2000)  # of DEC, and of all that followed it
 AE_FEWEST, AE_MOST = 500, 3000  # batches of the autoencoder where nothing is given
@@ -117,7 +117,7 @@ def pair_loss(net: Any, batch: Batch, *, layer: int, dropout: float) -> Terms:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class AutoencoderClusterer(TextClusterer):
+class AutoencoderClusterer(TrainedClusterer):
     """A method over the codes of an autoencoder; the encoder below it is never changed.
 
     Parameters
@@ -213,6 +213,7 @@ class Autoencoder(AutoencoderClusterer):
     """
 
     name: ClassVar[str] = "autoencoder"
+    _trains: ClassVar[bool] = False
 
     cluster: Literal["kmeans", "ward"] = "kmeans"
 

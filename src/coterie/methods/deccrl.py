@@ -40,14 +40,14 @@ from coterie._validation import (
     PositiveFloat,
     PositiveInt,
 )
-from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
+from coterie.base import kmeans_assigner
 from coterie.blocks.assign import Assigner, CenterAssigner, MappedAssigner, StudentTAssigner
 from coterie.blocks.layers import mlp
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.pca import principal_map
 from coterie.blocks.student_t import StudentTHead, kl_to_target, log_target
 from coterie.encoders import Encoder
-from coterie.engine import Batch, Stage, steps_for
+from coterie.engine import Batch, Stage, TrainingContext, TunedClusterer, steps_for
 from coterie.words import Source, Vocabulary, make_word_vectors, width_of
 
 HIDDEN = 800  # width of the inference network, as in the embedded topic model
@@ -572,7 +572,8 @@ class DECCRL(TunedClusterer):
         centers = net.assign.centers.detach().cpu().numpy()
         return MappedAssigner(StudentTAssigner(centers, self.alpha), weight, bias)
 
-    def _after_fit(self, net: Any, order: Ints) -> None:
+    def _after_fit(self, order: Ints) -> None:
+        net = self.net_
         self.topics_: list[list[list[str]]] | None = None
         if self.kept_start or not net.words:
             return

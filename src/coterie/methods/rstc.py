@@ -38,13 +38,13 @@ from coterie._validation import (
     PositiveInt,
     check_device,
 )
-from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner, kmeans_labels
+from coterie.base import kmeans_assigner
 from coterie.blocks.assign import Assigner
 from coterie.blocks.layers import deep_head, mlp
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.shares import by_skew, estimate_shares
 from coterie.encoders import Encoder
-from coterie.engine import Batch, Stage, usual_steps
+from coterie.engine import Batch, Stage, TrainingContext, TunedClusterer, kmeans_labels, usual_steps
 
 SHORTEST = 1e-6  # share of a Newton step
 EVEN = 1e8  # eps2 / eps1 that makes columns even to the last digits; more would drown the rest
@@ -366,7 +366,8 @@ class RSTC(TunedClusterer):
             return kmeans_assigner(self, vectors, weights, seed, spherical=self.spherical)
         return HeadAssigner.make(net.head)
 
-    def _after_fit(self, net: Any, order: Any) -> None:
+    def _after_fit(self, order: Any) -> None:
+        net = self.net_
         self.shares_ = None
         if net is not None and not self.kept_start:
             self.shares_ = [round(float(net.shares[i]), 6) for i in order]

@@ -32,13 +32,13 @@ from coterie._validation import (
     PositiveFloat,
     PositiveInt,
 )
-from coterie.base import TrainingContext, TunedClusterer, kmeans_assigner
+from coterie.base import kmeans_assigner
 from coterie.blocks.assign import Assigner, StudentTAssigner
 from coterie.blocks.layers import mlp
 from coterie.blocks.nt_xent import nt_xent
 from coterie.blocks.student_t import StudentTHead, kl_to_target, log_frequency, log_target
 from coterie.encoders import Encoder
-from coterie.engine import Batch, Stage, usual_steps
+from coterie.engine import Batch, Stage, TrainingContext, TunedClusterer, usual_steps
 
 Objective = Literal["joint", "instance", "clustering", "sequential"]
 ClusteringLoss = Literal["original", "crossed", "to-views"]

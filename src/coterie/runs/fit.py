@@ -100,7 +100,8 @@ def _make_run(data: object, asked: Options) -> Run:
     with held(path):
         refuse_taken(path, **taken)
         with _training(path, resume=asked.resume) as place:
-            model.checkpoint = place / "checkpoint"
+            if hasattr(model, "checkpoint"):  # it trains
+                model.checkpoint = place / "checkpoint"
             fit.fitting.run()
             if guidance is not None:
                 facts["guidance"] = about_guidance(guidance, model)

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from coterie._random import derive_seed, numpy_generator
 from coterie._types import Floats, Ints
@@ -360,7 +360,7 @@ class HACSD(TextClusterer):
             )
         return NeighborAssigner(vectors, labels)
 
-    def _after_fit(self, net: nn.Module | None, order: Ints) -> None:
+    def _after_fit(self, order: Ints) -> None:
         self.__dict__.pop("_texts", None)
 
     def _linked(self, vectors: Floats, weights: Floats) -> Ints:

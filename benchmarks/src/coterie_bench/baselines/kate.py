@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from coterie._types import Floats, Terms
 from coterie._validation import NonNegativeFloat, NonNegativeInt, PositiveInt
-from coterie.base import TextClusterer, TrainingContext, second_step
+from coterie.base import second_step
 from coterie.blocks.assign import Assigner
 from coterie.encoders import BagOfWords, Encoder, make_code_encoder
-from coterie.engine import Batch, Stage, steps_for
+from coterie.engine import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
 
 
 def compete(z: Tensor, k: int, alpha: float) -> Tensor:
@@ -80,7 +80,7 @@ def word_loss(net: Any, batch: Batch, *, winners: int, boost: float) -> Terms:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class KATE(TextClusterer):
+class KATE(TrainedClusterer):
     """Codes of a bag of words from neurons that compete, then a classical clustering.
 
     Parameters
@@ -121,6 +121,7 @@ class KATE(TextClusterer):
     """
 
     name: ClassVar[str] = "kate"
+    _trains: ClassVar[bool] = False
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {"epochs": 100}}
 
     batch_size: PositiveInt = 100

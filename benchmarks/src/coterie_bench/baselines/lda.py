@@ -148,7 +148,7 @@ class LDA(TextClusterer):
             log.info("%d topics had no text of their own", int((handicap > 0).sum()))
         return ShareAssigner(handicap, np.arange(self._k))
 
-    def _after_fit(self, net: Any, order: Ints) -> None:
+    def _after_fit(self, order: Ints) -> None:
         shown: Any = self.encoder_
         words = shown.top_words(TOP_WORDS)
         if isinstance(self.assigner_, ShareAssigner):

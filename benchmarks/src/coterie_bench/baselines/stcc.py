@@ -28,10 +28,9 @@ from coterie._files import save_arrays
 from coterie._trust import read_tensors
 from coterie._types import Features, Floats, Ints, Terms
 from coterie._validation import Dropout, NonNegativeFloat, NonNegativeInt, PositiveInt
-from coterie.base import TextClusterer, TrainingContext
 from coterie.encoders import BagOfWords, Encoder
 from coterie.encoders.base import RaggedTokens, Rows, distinct
-from coterie.engine import Batch, Stage, steps_for
+from coterie.engine import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
 from coterie.errors import DataError, UsageError
 from coterie.neighbors import similarity_blocks
 from coterie.words import Source, Vocabulary, make_word_vectors, width_of
@@ -339,7 +338,7 @@ def bit_loss(net: STCCNet, batch: Batch) -> Terms:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class STCC(TextClusterer):
+class STCC(TrainedClusterer):
     """A convolution network over words learns binary codes of TF-IDF; k-means on its features.
 
     Parameters
@@ -391,6 +390,7 @@ class STCC(TextClusterer):
     """
 
     name: ClassVar[str] = "stcc"
+    _trains: ClassVar[bool] = False
 
     batch_size: PositiveInt = 200
     code: Code = "lpi"

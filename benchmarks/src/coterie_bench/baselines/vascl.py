@@ -30,11 +30,10 @@ from coterie._validation import (
     PositiveFloat,
     PositiveInt,
 )
-from coterie.base import TrainingContext, TunedClusterer
 from coterie.blocks.nt_xent import nt_xent
 from coterie.encoders import Encoder
 from coterie.encoders.tuning import STILL
-from coterie.engine import Batch, Stage, steps_for
+from coterie.engine import Batch, Stage, TrainingContext, TunedClusterer, steps_for
 from coterie.errors import UsageError
 
 Project = Callable[[Tensor], Tensor]

@@ -16,9 +16,8 @@ from coterie._facts import hardware
 from coterie._random import numpy_generator
 from coterie._types import Floats, Ints
 from coterie._validation import check_device
-from coterie.base import TextClusterer
 from coterie.corpus import texts_from
-from coterie.engine import Stage
+from coterie.engine import Stage, TrainedClusterer
 from coterie.methods import METHODS, make_method
 from coterie.metrics import silhouette
 from coterie_bench.data import Data
@@ -72,7 +71,7 @@ class Short:
         codes = np.unique(np.asarray(self.data.labels), return_inverse=True)[1]
         return np.asarray(codes.ravel(), dtype=np.int64)
 
-    def make(self, method: str, preset: str | None = None, **own: Any) -> TextClusterer:
+    def make(self, method: str, preset: str | None = None, **own: Any) -> TrainedClusterer:
         """The method, without its guard: a figure shows what training did, good or bad."""
         known = {f.name for f in dataclasses.fields(METHODS[method].cls)}
         given = {k: v for k, v in self.parameters.items() if k in known}
@@ -87,8 +86,8 @@ class Short:
                 views["views"] = str(find_pairs(self.data.name, kind, self.folder))
         settings = {**views, **given, **own, "guard": False}
         settings |= {"random_state": self.seed, "device": self.device}
-        model: TextClusterer = make_method(method, self.data.n_clusters, preset, **settings)
-        return model
+        model: Any = make_method(method, self.data.n_clusters, preset, **settings)
+        return model  # type: ignore[no-any-return]
 
     def picture(
         self, head: str, panels: list[Panel], subtitle: str = "", *, columns: int = 3
@@ -113,7 +112,7 @@ class Short:
         day = time.strftime("%Y-%m-%d", time.gmtime())
         return f"Run of {day}; {machine}; commit {commit() or 'unknown'}{settings}."
 
-    def trace(self, model: TextClusterer, measure: Measure) -> list[dict[str, Any]]:
+    def trace(self, model: TrainedClusterer, measure: Measure) -> list[dict[str, Any]]:
         """Fit ``model`` and return what ``measure`` saw: ``stage``, ``step`` (of all), its values.
 
         It is called before the first step, about twenty times on the way, and at the end, with the

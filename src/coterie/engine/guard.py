@@ -13,14 +13,13 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
 from coterie._random import derive_seed, some_rows
 from coterie._torch import torch
 from coterie._types import Floats, Ints
+from coterie.base.guarded import Diagnostics, GuardResult
 from coterie.choose import with_ngrams
 from coterie.consensus import reference
 from coterie.encoders import Encoder, SentenceEncoder, ViewsEncoder
@@ -38,42 +37,6 @@ LOWEST_AGREEMENT = 0.85  # of the start's
 TEXTS = 20_000  # texts that are read
 TOLERANCE = 0.01  # fall of the agreement with the reference that is accepted
 FEWEST_TEXTS = 50  # different ones, for a reference
-
-
-@dataclass(frozen=True)
-class Diagnostics:
-    """Label-free diagnostics of one clustering."""
-
-    clusters_used: int
-    size_entropy: float
-    neighbor_agreement: float
-    consensus_agreement: float | None = None
-
-
-@dataclass(frozen=True)
-class GuardResult:
-    """What the guard saw and did.
-
-    Attributes
-    ----------
-    fired : bool
-        Whether the start solution was returned instead of the trained one.
-    reason : str
-        In plain words; empty if all is well.
-    start, final : Diagnostics
-    agreement : float
-        NMI between the start labels and the trained ones.
-    """
-
-    fired: bool
-    reason: str
-    start: Diagnostics
-    final: Diagnostics
-    agreement: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for manifests and logs."""
-        return asdict(self)
 
 
 class Guard:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coterie.base.clusterer import TextClusterer
 from coterie.encoders import Encoder
 from coterie.encoders.tuning import STILL, check_tune, moving_layers
+from coterie.engine.trained import TrainedClusterer
 from coterie.errors import UsageError
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TunedClusterer(TextClusterer):
+class TunedClusterer(TrainedClusterer):
     """A method that trains the encoder, all of it or a part.
 
     Parameters
@@ -23,11 +23,6 @@ class TunedClusterer(TextClusterer):
         with all of these, so that two passes of a text still differ. "frozen" moves nothing
         either, and computes the vectors of all texts and views once, without dropout: by far the
         quickest on a CPU.
-
-    Attributes
-    ----------
-    trained_parameters_ : dict of str to int
-        How many numbers of each part of the network were trained; empty if nothing was.
 
     Notes
     -----
