@@ -29,10 +29,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 import coterie
 from coterie import METHODS, make_method
-from coterie.base import TextClusterer, WeightedClusterer, fitting
+from coterie.base import TextClusterer, WeightedClusterer
 from coterie.base.edited import edited
 from coterie.blocks.assign import CenterAssigner, MappedAssigner, NeighborAssigner
-from coterie.engine import Run, train
+from coterie.engine import Run, TrainedClusterer, fitting, train
 from coterie.errors import DataError, UsageError
 from coterie.methods import BUILT_IN, Methods, Recipe
 from interrupted import fit_with_interrupts
@@ -325,7 +325,7 @@ def test_a_second_fit_in_another_order_is_identical_and_leaves_all_else_alone(
     again.fit(texts)
     assert torch.equal(before, torch.get_rng_state())
     assert again.get_params() == parameters and texts == given
-    for name in ("labels_", "probabilities_", "start_labels_"):
+    for name in ("labels_", "probabilities_"):
         np.testing.assert_array_equal(getattr(again, name), getattr(first, name)[order])
 
 
@@ -423,14 +423,12 @@ def test_every_choice_and_every_number_refuses_nonsense(cls: type) -> None:
 
 def trained(names: Iterable[str]) -> list[str]:
     """Those that train a network from the start solution on."""
-    base = TextClusterer._training_stages
-    return [name for name in names if METHODS[name].cls._training_stages is not base]
+    return [name for name in names if METHODS[name].cls._trains]
 
 
 def learning(names: Iterable[str]) -> list[str]:
     """Also those that train something before they cluster."""
-    base, after = TextClusterer._pretraining_stages, trained(names)
-    return [n for n in names if n in after or METHODS[n].cls._pretraining_stages is not base]
+    return [name for name in names if issubclass(METHODS[name].cls, TrainedClusterer)]
 
 
 @pytest.fixture(params=trained(FIRST))

@@ -7,7 +7,7 @@ import pytest
 
 from coterie import SCCL
 from coterie._random import derive_seed
-from coterie.base import fitting
+from coterie.engine import fitting
 from coterie.consensus import FLATTEN, RUNS, neighborhood, smoothed_runs
 from coterie.encoders import ViewsEncoder, load_encoder
 from coterie.engine.guard import (

@@ -9,7 +9,7 @@ import torch
 
 import coterie
 from coterie import METHODS
-from coterie.base import fitting
+from coterie.engine import fitting
 from coterie.encoders import load_encoder
 from coterie.engine import Run, TunedClusterer
 from coterie.errors import UsageError
