@@ -7,9 +7,9 @@ import pytest
 
 from coterie import SCCL
 from coterie._random import derive_seed
-from coterie.engine import fitting
 from coterie.consensus import FLATTEN, RUNS, neighborhood, smoothed_runs
 from coterie.encoders import ViewsEncoder, load_encoder
+from coterie.engine import fitting
 from coterie.engine.guard import (
     Diagnostics,
     Guard,

@@ -9,9 +9,8 @@ import torch
 
 import coterie
 from coterie import METHODS
-from coterie.engine import fitting
 from coterie.encoders import load_encoder
-from coterie.engine import Run, TunedClusterer
+from coterie.engine import Run, TunedClusterer, fitting
 from coterie.errors import UsageError
 from coterie.methods import BUILT_IN
 from interrupted import fit_with_interrupts
