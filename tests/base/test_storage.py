@@ -21,14 +21,13 @@ def saved(topics, tmp_path: Path) -> Path:
 
 POINTING = [  # models over a sentence encoder that training leaves alone
     TwoStep(3, random_state=0),
-    TwoStep(3, random_state=0, word_weight=1.0, smooth=2),
     Auto(3, random_state=0),
     DEC(3, random_state=0, ae_layers=(40, 10), ae_steps=40, steps=10, guard=False),
 ]
 
 
 @pytest.mark.parametrize("whole", [False, True])
-@pytest.mark.parametrize("model", POINTING, ids=["embedding", "words", "views", "codes"])
+@pytest.mark.parametrize("model", POINTING, ids=["embedding", "views", "codes"])
 def test_an_untrained_encoder_is_named_and_copied_only_where_asked_for(
     model, whole: bool, topics, tiny_encoder: Path, tmp_path: Path
 ) -> None:

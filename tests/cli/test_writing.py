@@ -111,7 +111,7 @@ def test_what_a_killed_command_left_of_an_output_goes(
     left.write_text("half")
     other = tmp_path / ".w.csv.1-0123abcd.tmp"  # of a process that runs
     other.write_text("half")
-    run("predict", made, mine, "-q", "--out", tmp_path / "w.csv")
+    run("predict", made, mine, "--out", tmp_path / "w.csv")
     assert not left.exists() and other.exists()
 
 

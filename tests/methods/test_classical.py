@@ -47,13 +47,6 @@ def test_neighbours_stay_together_and_a_seed_repeats() -> None:
     assert (nearest == labels).mean() > 0.98
 
 
-def test_few_texts_are_not_all_smoothed_into_one() -> None:
-    rng = np.random.default_rng(0)
-    sides = np.repeat(np.eye(2, 5), 6, axis=0) + rng.normal(0, 0.1, (12, 5))
-    labels = TwoStep(2, encoder="precomputed", smooth=2, random_state=0).fit_predict(sides)
-    assert accuracy(np.repeat([0, 1], 6), labels) == 1
-
-
 def cloud(n: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     labels = rng.integers(4, size=n)

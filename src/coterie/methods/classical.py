@@ -1,6 +1,6 @@
 """Classical clusterings of a frozen encoder's vectors: the baselines every deep method must beat.
 
-Nothing is trained. ``TwoStep`` encodes, may smooth or reduce, and clusters; encoder, reduction and
+Nothing is trained. ``TwoStep`` encodes, may reduce, and clusters; encoder, reduction and
 clustering are free choices, so all rows of that kind in the papers' tables are this one class.
 ``Consensus`` (K-means-based consensus clustering, Wu et al., 2015) lays the clusters of several
 clusterings side by side; k-means on these rows finds the partition that disagrees least with them.
@@ -22,8 +22,6 @@ from coterie._torch import torch
 from coterie._types import Floats, Ints
 from coterie._validation import (
     Bounds,
-    NonNegativeFloat,
-    NonNegativeInt,
     PositiveInt,
     check_device,
     need,
@@ -31,16 +29,12 @@ from coterie._validation import (
 from coterie.base import WeightedClusterer, kmeans_assigner, metric_assigner
 from coterie.blocks.assign import Assigner, CenterAssigner, NeighborAssigner
 from coterie.blocks.consensus import memberships
-from coterie.blocks.graph import knn_smooth
 from coterie.blocks.kmeans import KMeans
 from coterie.blocks.linkage import agglomerate, memory_needed
 from coterie.consensus import force_k
-from coterie.encoders import Encoder, MixedEncoder
 from coterie.errors import UsageError
 from coterie.metrics import accuracy
-from coterie.neighbors import nearest_rows
 
-NEIGHBORS = 20  # of k-NN smoothing, itself among them
 MIN_SAMPLES = 5  # neighbours that make a place dense; fixed, so that only the size is looked for
 Covariance = Literal["diag", "full", "spherical", "tied"]
 log = logging.getLogger(__name__)
@@ -200,11 +194,6 @@ class TwoStep(WeightedClusterer):
         Dimensions that UMAP reduces to; None is one more than there are clusters.
     n_neighbors : int, default=15
         Neighbours of UMAP.
-    smooth : int, default=0
-        Rounds of k-NN smoothing over the 20 nearest texts, before clustering.
-    word_weight : float, default=0.0
-        Length of a second part of the vectors, made of the words of the texts (LSA of TF-IDF);
-        the encoder's part has length one then.
 
     Notes
     -----
@@ -235,39 +224,26 @@ class TwoStep(WeightedClusterer):
     reduce: Reduce = "none"
     reduced_dim: PositiveInt | None = 5
     n_neighbors: Annotated[int, Bounds(2)] = 15
-    smooth: NonNegativeInt = 0
-    word_weight: NonNegativeFloat = 0.0
 
     def _check_weights(self) -> None:
         weighted = self.cluster in ("kmeans", "spherical-kmeans", "average", "ward")
-        if not weighted or self.reduce != "none" or self.smooth:
+        if not weighted or self.reduce != "none":
             raise UsageError(
                 "sample_weight needs cluster='kmeans', 'spherical-kmeans', 'ward' or 'average', "
-                "without reduce and smooth; repeat texts instead."
+                "without reduce; repeat texts instead."
             )
 
     def _uses_guidance(self) -> bool:
         return self.cluster in ("kmeans", "spherical-kmeans")
 
-    def _make_encoder(self, seed: int) -> Encoder:
-        encoder = super()._make_encoder(seed)
-        if self.word_weight == 0 or encoder.kind == "precomputed":
-            return encoder
-        return MixedEncoder(encoder, self.word_weight, seed)
-
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         plain = self.cluster in ("kmeans", "spherical-kmeans")
-        if plain and self.reduce == "none" and not self.smooth:
+        if plain and self.reduce == "none":
             by_labels = None
             if self.cluster == "kmeans":
                 by_labels = metric_assigner(self, vectors, weights, seed)
             return by_labels or self._kmeans(vectors, weights, seed)
         seen = vectors
-        if self.smooth:
-            x = torch.from_numpy(vectors).to(check_device(self.device))
-            # A fifth of all at most: the mean of all would say nothing.
-            near = nearest_rows(x, min(NEIGHBORS, max(2, len(x) // 5)))
-            seen = knn_smooth(vectors, near, self.smooth)
         if self.reduce == "umap":
             dim = self._k + 1 if self.reduced_dim is None else self.reduced_dim
             seen = reduce_by_umap(seen, dim, self.n_neighbors, seed)
