@@ -24,7 +24,8 @@ from coterie.description import Cluster
 from coterie.errors import UsageError
 from coterie.hierarchy import Hierarchy
 from coterie.options import TABLES
-from coterie.report import read_run, without_texts, write_report
+from coterie.report import without_texts, write_report
+from coterie.report.folder import read_run
 from coterie.run_files import RunFiles, swap_run
 from coterie.tree import Tree
 

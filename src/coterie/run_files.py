@@ -51,13 +51,12 @@ from coterie.corpus.corpus import CleanTexts, cell_values, clean_values
 from coterie.corpus.source import LONGEST_ROW
 from coterie.corpus.write import bare_name, result_kind
 from coterie.description import Cluster
+from coterie.description.names import NO_CLUSTER, NONE_OF_THESE
 from coterie.errors import DataError
 from coterie.hierarchy import Hierarchy
 from coterie.tree import Tree, TreeRows
 
 MANIFEST = "manifest.json"
-NO_CLUSTER = "(no text)"  # the name of the cluster of a row without a text
-NONE_OF_THESE = "(none of these)"  # and of an outlier
 HEADER = 1 << 20  # bytes that its header has at most
 TABLE = r"assignments(-no-texts|-spreadsheet)?\.(csv|jsonl|parquet|xlsx)"
 RESULT = re.compile(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coterie import DECCRL, TwoStep, edit, load
+from coterie import TwoStep, edit, load
 from coterie.errors import UsageError
 from said import raises
 
@@ -57,20 +57,3 @@ def test_what_a_model_cannot_do_is_said(model, topics, tmp_path) -> None:
     model.save(tmp_path / "m")
     with raises(UsageError, "edit: the model was"):
         edit(load(tmp_path / "m"), [{"merge": [0, 1]}])
-
-
-def test_an_edited_model_is_described_without_its_retired_numbers(model, topics) -> None:
-    new = edit(model, [{"merge": [2, 0]}, {"split": 1}], texts=topics[0])
-    described = new.describe(topics[0])
-    assert [c.id for c in described] == [1, 2, 3, 4, 5]
-    assert [c.size for c in described] == [int((new.labels_ == c.id).sum()) for c in described]
-    assert {near.id for c in described for near in c.near} <= {1, 2, 3, 4, 5}
-
-
-def test_topics_stay_with_the_clusters_no_edit_has_changed(topics) -> None:
-    model = DECCRL(3, encoder="tfidf", steps=20, batch_size=30, word_dim=20, random_state=0,
-                   lr=1e-3, head_lr=1e-2).fit(topics[0])  # fmt: skip
-    new = edit(model, [{"split": 0}])
-    described = {c.id: c for c in new.describe(topics[0])}
-    assert described[1].topics == model.topics_[1] and described[2].topics == model.topics_[2]
-    assert described[0].topics == described[3].topics == []

@@ -14,7 +14,8 @@ import pytest
 
 import coterie
 from coterie.description import Cluster
-from coterie.report import Points, ReportData, read_run, render, without_texts, write_report
+from coterie.report import Points, ReportData, render, without_texts, write_report
+from coterie.report.folder import read_run
 from coterie.report.looks import looks
 from coterie.report.page import SHADES, SHAPES
 from coterie.run_files import RunFiles

@@ -15,8 +15,8 @@ import coterie
 from coterie.corpus.write import write_rows
 from coterie.description import Cluster, Neighbor
 from coterie.description.columns import sort_into_periods
-from coterie.report import Points, ReportData, read_run, render, without_texts
-from coterie.report.folder import make_map, write_map
+from coterie.report import Points, ReportData, render, without_texts
+from coterie.report.folder import make_map, read_run, write_map
 from coterie.report.points import EMPTY, encode_column, pack, safe_json, visible
 
 NASTY = "</script><!-- & \u2028 \u2029 \x00 \ud800"

@@ -4,44 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pytest
-from sklearn.exceptions import NotFittedError
-
-from coterie import describe, make_method
-from coterie.base import TextClusterer
 from coterie.description import Cluster
-from coterie.errors import UsageError
 from coterie.report import Outlier, Outliers, Points, ReportData, cluster_tree, write_report
-from said import raises
 
 NASTY = "</summary><img src=x onerror=window.hacked=1>\x1b[31m"
-
-
-@pytest.fixture(scope="module")
-def model(topics) -> TextClusterer:
-    fitted = make_method("kmeans", 6, encoder="tfidf", random_state=0).fit([*topics[0], ""])
-    fitted.mark_outliers(3)
-    return fitted
-
-
-def test_describing_by_the_model_is_describing_its_labels(model: TextClusterer, topics) -> None:
-    texts = [*topics[0], ""]
-    labels = model.predict(texts, outliers=True)
-    expected = describe(texts, labels, model.vectors_, probabilities=model.probabilities_)
-    assert [c.name for c in model.describe(texts)] == [c.name for c in expected]
-    assert [c.size for c in model.describe(texts)] == [c.size for c in expected]
-    assert len(model.describe(texts, n_words=2)[0].words) <= 2
-
-
-def test_models_of_vectors_need_them(topics) -> None:
-    x = np.random.default_rng(0).normal(size=(90, 4)).astype(np.float32)
-    model = make_method("kmeans", 3, encoder="precomputed", random_state=0).fit(x)
-    with raises(UsageError, "X: this model takes"):
-        model.describe(topics[0])
-    with raises(UsageError, "texts; give one for each text", "90", "5"):
-        model.describe(topics[0][:5], x)
-    assert sum(c.size for c in model.describe(topics[0], x)) == 90
 
 
 def cluster(number: int, size: int, parent: int | None = None, name: str = "") -> Cluster:
@@ -93,9 +59,3 @@ def test_tree_and_outliers_in_a_browser(visit: Callable[..., Any], tmp_path: Pat
         page.evaluate("[...document.querySelectorAll('#legend button')].pop().click()")
         assert "1 text in “(none of these)”" in page.text("#focus-title")
         assert page.troubles == []
-
-
-def test_a_model_that_is_not_fitted_has_nothing_to_describe() -> None:
-    model = make_method("kmeans", 3, encoder="tfidf")
-    with pytest.raises(NotFittedError):
-        model.describe(["a text"])

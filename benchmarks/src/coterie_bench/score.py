@@ -15,7 +15,7 @@ from coterie._validation import check_device
 from coterie.base import TextClusterer
 from coterie.engine import TrainedClusterer
 from coterie.metrics import correct, external_scores, silhouette
-from coterie.words import kind_of
+from coterie.words.vectors import kind_of
 from coterie_bench.analysis import stage_indices
 from coterie_bench.data import Data
 from coterie_bench.ledger import Row, facts

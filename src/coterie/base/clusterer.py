@@ -14,10 +14,10 @@ from coterie._types import Floats, Ints
 from coterie._validation import check_choice, check_path
 from coterie.base import storage
 from coterie.base.core import ClustererCore
-from coterie.base.describing import DescribeMixin
 from coterie.base.edited import correct
 from coterie.base.estimator import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from coterie.base.fitting import Fitting
+from coterie.base.outliers import OutlierMixin
 from coterie.blocks.assign import probabilities
 from coterie.errors import UsageError
 from coterie.guidance import Guidance, theme_texts
@@ -36,7 +36,7 @@ class FitOptions(TypedDict, total=False):
 
 
 class TextClusterer(
-    DescribeMixin,
+    OutlierMixin,
     ClusterMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,

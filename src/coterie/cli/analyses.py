@@ -238,7 +238,7 @@ def evaluate(
     from coterie.corpus import read_table
     from coterie.corpus.corpus import check_column
     from coterie.metrics import external_scores
-    from coterie.report import cluster_columns
+    from coterie.report.folder import cluster_columns
 
     table, notes = read_table(file, format=format, encoding=encoding, header=True)
     say_reading(notes)

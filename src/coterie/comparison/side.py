@@ -24,7 +24,7 @@ from coterie.corpus.corpus import (
     value_to_text,
 )
 from coterie.errors import CoterieError, DataError, UsageError
-from coterie.report import cluster_columns
+from coterie.report.folder import cluster_columns
 from coterie.run_files import RunFiles
 
 

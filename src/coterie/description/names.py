@@ -41,6 +41,9 @@ PROPOSED = 8  # names of a cluster to choose from where others are alike
 WORSE = 0.5  # of the first score; a name below it is not taken for being unlike others
 EVEN = 0.5  # power of how evenly a candidate is spread over the parts of a group
 
+NO_CLUSTER = "(no text)"  # the name of the cluster of a row without a text
+NONE_OF_THESE = "(none of these)"  # and of an outlier
+
 
 @dataclass(frozen=True)
 class Parts:

@@ -16,8 +16,8 @@ from typing import Any
 
 from coterie._validation import did_you_mean, whole_number
 from coterie.corpus.corpus import clean_name as visible
+from coterie.description.names import NO_CLUSTER, NONE_OF_THESE
 from coterie.errors import DataError, UsageError
-from coterie.run_files import NO_CLUSTER, NONE_OF_THESE
 
 LARGEST = 8 << 20  # bytes of a file
 DEPTH = 20  # lists and mappings in one another

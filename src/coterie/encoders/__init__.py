@@ -2,7 +2,6 @@
 
 from coterie._cache import no_cache
 from coterie.encoders.base import Encoder, Items, RaggedTokens, Rows
-from coterie.encoders.code import CodeEncoder, make_code_encoder
 from coterie.encoders.endpoint import EndpointEncoder
 from coterie.encoders.given import GivenVectors
 from coterie.encoders.lexical import (
@@ -25,7 +24,6 @@ __all__ = [
     "DEFAULT",
     "BagOfWords",
     "CharNgrams",
-    "CodeEncoder",
     "Encoder",
     "EndpointEncoder",
     "GivenVectors",
@@ -47,7 +45,6 @@ __all__ = [
     "load_encoder",
     "load_saved",
     "look",
-    "make_code_encoder",
     "no_cache",
     "universal_for",
 ]

@@ -49,7 +49,8 @@ from coterie.encoders.base import Encoder, RaggedTokens, Rows, distinct
 from coterie.encoders.lexical import BagOfWords
 from coterie.engine import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
 from coterie.errors import DataError, UsageError
-from coterie.words import Source, Vocabulary, make_word_vectors
+from coterie.words import Vocabulary
+from coterie.words.vectors import Source, make_word_vectors
 
 Face = Literal["code", "words"]
 MAX_WORDS = 20_000  # different words with a vector of their own

@@ -30,7 +30,8 @@ from coterie.base import second_step
 from coterie.blocks.assign import Assigner, StudentTAssigner
 from coterie.blocks.layers import Activation
 from coterie.blocks.student_t import StudentTHead, kl_to_target, log_target
-from coterie.encoders import Encoder, make_code_encoder
+from coterie.encoders import Encoder
+from coterie.encoders.code import make_code_encoder
 from coterie.engine import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
 
 HIDDEN = (500, 500, 2000)  # of DEC, and of all that followed it

@@ -48,7 +48,8 @@ from coterie.blocks.pca import principal_map
 from coterie.blocks.student_t import StudentTHead, kl_to_target, log_target
 from coterie.encoders import Encoder
 from coterie.engine import Batch, Stage, TrainingContext, TunedClusterer, steps_for
-from coterie.words import Source, Vocabulary, make_word_vectors, width_of
+from coterie.words import Vocabulary
+from coterie.words.vectors import Source, make_word_vectors, width_of
 
 HIDDEN = 800  # width of the inference network, as in the embedded topic model
 CLAMP = 10.0  # the log variance stays within plus and minus this

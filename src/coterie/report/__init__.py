@@ -1,6 +1,5 @@
 """The page that shows a clustering: one HTML file, no network."""
 
-from coterie.report.folder import cluster_columns, read_run
 from coterie.report.html import (
     Branch,
     Outlier,
@@ -21,9 +20,7 @@ __all__ = [
     "Outliers",
     "Points",
     "ReportData",
-    "cluster_columns",
     "cluster_tree",
-    "read_run",
     "render",
     "without_texts",
     "write_report",

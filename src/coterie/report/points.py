@@ -15,7 +15,7 @@ import numpy as np
 from coterie._types import Ints
 from coterie.description import Cluster
 from coterie.description.columns import Periods
-from coterie.run_files import NONE_OF_THESE
+from coterie.description.names import NONE_OF_THESE
 
 LONGEST = 300  # characters of a text that the page holds
 EMPTY = "(empty)"

@@ -20,7 +20,8 @@ from coterie.clustering import read
 from coterie.corpus.corpus import value_to_text
 from coterie.errors import CoterieError
 from coterie.neighbors import unit_rows
-from coterie.report import read_run, render
+from coterie.report import render
+from coterie.report.folder import read_run
 from coterie.report.points import shorten, visible
 from coterie.run_history import undoable
 from coterie.runs.label import Labeller

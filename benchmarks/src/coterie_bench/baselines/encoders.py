@@ -12,7 +12,8 @@ from coterie._types import Floats, Ints
 from coterie.encoders import BagOfWords, Rows, VectorEncoder
 from coterie.encoders.lexical import MAX_WORDS
 from coterie.errors import DataError
-from coterie.words import Source, Vocabulary, make_word_vectors
+from coterie.words import Vocabulary
+from coterie.words.vectors import Source, make_word_vectors
 
 SIF_WORDS = 50_000
 

@@ -13,7 +13,8 @@ from coterie._types import Floats, Terms
 from coterie._validation import NonNegativeFloat, NonNegativeInt, PositiveInt
 from coterie.base import second_step
 from coterie.blocks.assign import Assigner
-from coterie.encoders import BagOfWords, Encoder, make_code_encoder
+from coterie.encoders import BagOfWords, Encoder
+from coterie.encoders.code import make_code_encoder
 from coterie.engine import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
 
 

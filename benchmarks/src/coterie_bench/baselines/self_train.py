@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Literal
 
 from coterie._validation import NonNegativeFloat, PositiveFloat, PositiveInt, Widths
 from coterie.blocks.layers import Activation
-from coterie.encoders import Encoder, make_code_encoder
+from coterie.encoders import Encoder
+from coterie.encoders.code import make_code_encoder
 from coterie.methods.dec import DECClusterer
-from coterie.words import Source, width_of
+from coterie.words.vectors import Source, width_of
 from coterie_bench.baselines.encoders import SIFEncoder
 
 

@@ -33,7 +33,8 @@ from coterie.encoders.base import RaggedTokens, Rows, distinct
 from coterie.engine import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
 from coterie.errors import DataError, UsageError
 from coterie.neighbors import similarity_blocks
-from coterie.words import Source, Vocabulary, make_word_vectors, width_of
+from coterie.words import Vocabulary
+from coterie.words.vectors import Source, make_word_vectors, width_of
 
 WIDTH = 3  # words that a filter sees
 TOP = 5  # numbers kept of each row at the end
