@@ -152,7 +152,7 @@ def checked(names: Iterable[str]) -> list[TextClusterer]:
     return [
         brief(fast(name, encoder="precomputed"))
         for name in names
-        if METHODS[name].parameters.get("encoder", "words") == "words"
+        if "encoder" not in METHODS[name].parameters
         and METHODS[name].parameters.get("reduce") is None
     ]
 

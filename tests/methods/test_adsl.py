@@ -15,13 +15,12 @@ from coterie import ADSL
 from coterie.blocks.assign import NeighborAssigner
 from coterie.encoders import load_saved
 from coterie.engine import TrainingContext, TrainingData
-from coterie.errors import DataError, UsageError
+from coterie.errors import DataError
 from coterie.methods import adsl as module
 from coterie.methods.adsl import (
     ADSLNet,
     DenseCNN,
     MaskedBatchNorm,
-    OneWordEncoder,
     WordEncoder,
     attention,
     attention_gradient,
@@ -159,6 +158,7 @@ def test_gradients_pass_gradcheck() -> None:
 
 
 WORDED = ["Cars and trucks", "a car on the road", "ripe apples", "apple pie", "trucks, cars and"]
+EIGHT = [*WORDED, "an old road", "the apple tree", "fast trucks"]
 
 
 def word_encoder(texts: list[str] = WORDED, **settings) -> WordEncoder:
@@ -243,24 +243,6 @@ def test_saved_and_loaded_it_gives_the_same_vectors(face, dense_input, tmp_path:
     new = ["a ripe car", "zebra", *WORDED]
     expected, found = (e.encode(*e.prepare(new)) for e in (encoder, again))
     np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.parametrize("face", ["code", "words"])
-def test_rows_of_numbers_are_texts_of_one_word(face: str, tmp_path: Path) -> None:
-    x = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
-    encoder = OneWordEncoder()
-    items, rows = encoder.prepare(np.concatenate([x, x[:2]]))
-    assert rows.tolist() == [0, 1, 2, 3, 4, 5, 0, 1]
-    encoder.make_coder(5, 2)
-    if face == "words":
-        encoder.make_trainable()
-        words, mask = encoder._sequence(items.batch(np.arange(6)))
-        np.testing.assert_array_equal(words[:, 0].numpy(), x)
-        assert mask.shape == (6, 1) and mask.all()
-    encoder.save(tmp_path)
-    again = load_saved(tmp_path)
-    assert again.kind == "precomputed"
-    np.testing.assert_array_equal(again.encode(items), encoder.encode(items))
 
 
 def distances(n: int = 7, k: int = 4, seed: int = 0) -> torch.Tensor:
@@ -389,16 +371,13 @@ SMALL = {
 
 def make_net(n: int = 8, k: int = 3, *, weighted: bool = True, dropout: float = 0.0) -> ADSLNet:
     torch.manual_seed(0)
-    encoder = OneWordEncoder()
-    encoder.prepare(np.zeros((2, 4)))
-    encoder.make_coder(5, 2)
+    encoder = word_encoder(EIGHT)
     encoder.make_trainable()
     return ADSLNet(encoder, torch.rand(n, k).softmax(dim=1), dropout, attend=weighted)
 
 
-def make_batch(encoder: OneWordEncoder, rows: list[int], n: int = 8):
-    x = np.random.default_rng(0).normal(size=(n, 4))
-    items, numbers = encoder.prepare(x)
+def make_batch(encoder: WordEncoder, rows: list[int]):
+    items, numbers = encoder.prepare(EIGHT)
     return TrainingData(items, numbers[None]).batch(np.array(rows), (0,), torch.device("cpu"))
 
 
@@ -476,8 +455,7 @@ def test_variants_are_those_of_the_paper(variant: str, refreshes: int, weighted:
     model = ADSL(2, variant=variant, batch_size=2)
     (stage,) = model._training_stages(facts(7))
     assert (stage.steps, stage.refresh_every) == (120, refreshes)
-    encoder = OneWordEncoder()
-    encoder.prepare(np.zeros((2, 4)))
+    encoder = word_encoder()
     encoder.make_trainable()
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(4, 3)).astype(np.float32)
@@ -518,8 +496,6 @@ def test_shares_of_topics_take_the_place_of_the_soft_labels(topics) -> None:
     assert torch.equal(net.target, net.original) and (net.weight == 1).all()
     losses = model.history_.losses("lda")
     assert losses[-1] < losses[0]
-    with pytest.raises(UsageError, match="variant='lda'"):
-        ADSL(3, variant="lda", encoder="precomputed").fit(np.eye(6, dtype=np.float32))
 
 
 def test_zero_epochs_are_the_clustering_of_the_codes(topics) -> None:

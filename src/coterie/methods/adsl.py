@@ -48,7 +48,7 @@ from coterie.blocks.layers import mlp
 from coterie.encoders.base import Encoder, RaggedTokens, Rows, distinct
 from coterie.encoders.lexical import BagOfWords
 from coterie.engine import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
-from coterie.errors import DataError, UsageError
+from coterie.errors import DataError
 from coterie.words import Vocabulary
 from coterie.words.vectors import Source, make_word_vectors
 
@@ -330,8 +330,6 @@ class WordEncoder(Encoder):
         return WordItems(Rows(matrix[first]), words), items
 
     def reads(self, items: WordItems) -> WordItems:
-        if items.words is None:  # rows are all there is
-            return items
         return WordItems(items.rows, None) if self.face == "code" else WordItems(None, items.words)
 
     def _weighted(self, texts: Sequence[str]) -> Any:
@@ -358,9 +356,6 @@ class WordEncoder(Encoder):
 
     def _make_words(self, size: int, width: int) -> None:
         self.embedding = nn.Embedding(size + 1, width, padding_idx=PADDING)
-        self._make_cnn(width)
-
-    def _make_cnn(self, width: int) -> None:
         self.cnn = DenseCNN(width, MAPS, dense_input=self.dense_input)
         self.face, self.dim, self.coder = "words", MAPS, None
 
@@ -369,17 +364,12 @@ class WordEncoder(Encoder):
             assert self.coder is not None
             code: Tensor = self.coder(features["rows"])
             return F.normalize(code, dim=1) if self.normalize else code
-        assert self.cnn is not None
-        vectors: Tensor = self.cnn(*self._sequence(features))
-        return vectors.float()
-
-    def _sequence(self, features: Features) -> tuple[Tensor, Tensor]:
-        """Word vectors of shape (n, m, width), and where there are words."""
-        assert self.embedding is not None
+        assert self.cnn is not None and self.embedding is not None
         ids = features["words"]
         # On a GPU its gradient adds all rows at once; that of the layer takes them in a few blocks.
         found = self.embedding.weight.index_select(0, ids.flatten())
-        return found.view(*ids.shape, -1), ids != PADDING
+        vectors: Tensor = self.cnn(found.view(*ids.shape, -1), ids != PADDING)
+        return vectors.float()
 
     # Saving -----------------------------------------------------------------------------------
 
@@ -409,32 +399,6 @@ class WordEncoder(Encoder):
             made._make_words(len(made.words), arrays["cnn.convolutions.0.weight"].shape[1])
         made.load_state_dict(arrays)
         return made
-
-
-class OneWordEncoder(WordEncoder):
-    """The same for rows of numbers: each is both the row to code and a text of a single word."""
-
-    kind: ClassVar[str] = "precomputed"
-
-    def prepare(self, texts: Any) -> tuple[WordItems, Ints]:
-        matrix = np.ascontiguousarray(texts, dtype=np.float32)
-        self.width = matrix.shape[1]
-        first, items = distinct(row.tobytes() for row in matrix)
-        return WordItems(Rows(matrix[first]), None), items
-
-    def make_trainable(self) -> None:
-        self._make_words(0, self.width)
-
-    def _make_words(self, size: int, width: int) -> None:
-        self._make_cnn(width)
-
-    def _sequence(self, features: Features) -> tuple[Tensor, Tensor]:
-        rows = features["rows"]
-        if not self.training:
-            # Convolutions add up in an order that depends on the number of texts; in float64 that
-            # does not show, and for texts of one word it costs little.
-            rows = rows.double()
-        return rows[:, None], torch.ones_like(rows[:, :1])
 
 
 class AutoencoderNet(nn.Module):
@@ -639,8 +603,8 @@ class ADSL(TrainedClusterer):
         Let the later layers of the network see the word vectors, too.
     dropout : float, default=0.5
         Before the output layer.
-    encoder : {"words", "precomputed"}, default="words"
-        Texts as words, or rows of numbers, each read as a text of one word.
+    encoder : "words", default="words"
+        The method is its own encoder.
     epochs : int, default=30
         Passes over the texts of the network; 0 returns the clustering of the codes.
     label_norm : {"softmax", "sum"}, default="sum"
@@ -707,7 +671,7 @@ class ADSL(TrainedClusterer):
     decay: PositiveFloat = 0.85
     dense_input: bool = False
     dropout: Dropout = 0.5
-    encoder: Literal["words", "precomputed"] = "words"
+    encoder: Literal["words"] = "words"
     epochs: NonNegativeInt = 30
     label_norm: Norm = "sum"
     lr: NonNegativeFloat = 1e-3
@@ -719,14 +683,8 @@ class ADSL(TrainedClusterer):
     variant: Variant = "attention"
     word_vectors: Any = "auto"
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.variant == "lda" and self.encoder == "precomputed":
-            raise UsageError("`variant='lda'` reads texts: choose another with vectors.")
-
     def _make_encoder(self, seed: int) -> Encoder:
-        kind = OneWordEncoder if self.encoder == "precomputed" else WordEncoder
-        return kind(
+        return WordEncoder(
             max_features=self.max_features,
             max_length=self.max_length,
             word_vectors=self.word_vectors,
