@@ -8,7 +8,7 @@ Without a file, 200 of the bundled support messages are clustered.
 import sys
 
 from coterie import TwoStep, choose_n_clusters, read_corpus, sample
-from coterie.hierarchy import describe_levels, nest
+from coterie.describe.hierarchy import describe_levels, nest
 
 
 def main(source: str | None = None) -> None:

@@ -9,7 +9,7 @@ something it takes some thousand texts, a thousand steps and a GPU.
 import sys
 
 from coterie import SCCL, TwoStep, sample
-from coterie.metrics import external_scores
+from coterie.arrays.metrics import external_scores
 
 
 def main(steps: str = "5") -> None:

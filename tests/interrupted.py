@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from coterie.base import TextClusterer
-from coterie.engine import Checkpoint
+from coterie.methods.train import Checkpoint
+from coterie.models import TextClusterer
 
 
 def fit_with_interrupts(model: TextClusterer, texts: list[str], **options: Any) -> set[int]:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from coterie.encoders import VectorEncoder
-from coterie.engine import Batch, Run, Stage, TrainingData
+from coterie.methods.train import Batch, Run, Stage, TrainingData
 
 CPU = torch.device("cpu")
 

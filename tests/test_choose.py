@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from coterie import choose, choose_n_clusters
-from coterie.choose import (
+from coterie import choose_n_clusters
+from coterie.errors import DataError, UsageError
+from coterie.models import choose
+from coterie.models.choose import (
     adjusted_information,
     effective_dimension,
     expected_number,
     most_of_the_best,
 )
-from coterie.errors import DataError, UsageError
 from said import raises
 
 
@@ -115,7 +116,7 @@ def test_the_largest_number_is_kept() -> None:
 
 @pytest.mark.parametrize("k", [2, 10, 60])
 def test_adjusted_information_is_the_adjusted_mutual_information(k: int) -> None:
-    from coterie.metrics import ami
+    from coterie.arrays.metrics import ami
 
     rng = np.random.default_rng(k)
     a = rng.integers(k, size=1500)

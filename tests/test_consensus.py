@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from coterie import consensus
-from coterie.blocks.graph import knn_smooth
-from coterie.consensus import (
+from coterie.arrays import consensus
+from coterie.arrays.consensus import (
     by_sizes,
     force_k,
     neighborhood,
@@ -14,7 +13,8 @@ from coterie.consensus import (
     smoothed_runs,
     without_tiny,
 )
-from coterie.metrics import accuracy
+from coterie.arrays.graph import knn_smooth
+from coterie.arrays.metrics import accuracy
 
 
 def ones(n: int) -> np.ndarray:

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 import numpy as np
 import pytest
 import torch
+from coterie.models.registry.train import fitting
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -29,12 +30,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 import coterie
 from coterie import METHODS, make_method
-from coterie.base import TextClusterer, WeightedClusterer
-from coterie.base.edited import edited
-from coterie.blocks.assign import CenterAssigner, MappedAssigner, NeighborAssigner
-from coterie.engine import Run, TrainedClusterer, fitting, train
+from coterie.arrays.assign import CenterAssigner, MappedAssigner, NeighborAssigner
 from coterie.errors import DataError, UsageError
-from coterie.methods import BUILT_IN, Methods, Recipe
+from coterie.methods.train import Run, TrainedClusterer, train
+from coterie.models import TextClusterer, WeightedClusterer
+from coterie.models.edited import edited
+from coterie.models.registry import BUILT_IN, Methods, Recipe
 from interrupted import fit_with_interrupts
 from said import raises
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from coterie._files import sha256_file
+from coterie._util.files import sha256_file
 from coterie.encoders import load as place
 from coterie.encoders.load import load_encoder
 from coterie.errors import DataError, MissingError
@@ -81,7 +81,7 @@ assert "torch" not in sys.modules
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with some messages."""
-    text = (HOME / "src" / "coterie" / "sample" / "support.csv").read_text("utf-8")
+    text = (HOME / "src" / "coterie" / "texts" / "sample" / "support.csv").read_text("utf-8")
     (tmp_path / "tickets.csv").write_text("".join(text.splitlines(keepends=True)[:31]), "utf-8")
     return tmp_path
 

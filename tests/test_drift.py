@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.drift import find_drift, read_share
+from coterie.describe.drift import find_drift, read_share
 from coterie.errors import UsageError
 from said import raises
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coterie._files import atomic_path, save_arrays
-from coterie._folders import held, mend_folder, one_state, refuse_held, replace_folder
+from coterie._util.files import atomic_path, save_arrays
+from coterie._util.folders import held, mend_folder, one_state, refuse_held, replace_folder
 from coterie.errors import DataError, UsageError
 from said import raises
 

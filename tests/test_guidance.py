@@ -7,7 +7,7 @@ import pytest
 
 from coterie import SCCL, Auto, TwoStep
 from coterie.errors import DataError, UsageError
-from coterie.guidance import Guidance, read_labels, theme_texts
+from coterie.models.guidance import Guidance, read_labels, theme_texts
 from said import raises, says
 
 FRUIT = ["red apple", "green apple", "ripe apple", "apple tart"]

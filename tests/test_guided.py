@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from coterie.guided import (
+from coterie.arrays.guided import (
     EXPECTED,
     FIRMNESS,
     Guided,
@@ -17,7 +17,7 @@ from coterie.guided import (
     fit_weights,
     seeded_kmeans,
 )
-from coterie.metrics import accuracy
+from coterie.arrays.metrics import accuracy
 
 
 def blobs(seed: int, sizes=(60, 60, 60, 60), spread: float = 0.25):
@@ -192,7 +192,7 @@ def test_no_cluster_is_left_empty(share: float | None) -> None:
 @pytest.mark.parametrize("method", ["kmeans", "auto"])  # both are k-means on vectors of your own
 def test_kmeans_runs_in_the_metric_of_the_labels(method: str) -> None:
     """A grouping that has nothing to do with the classes is stronger than they are."""
-    from coterie.methods import make_method
+    from coterie.models.registry import make_method
 
     x, truth, _ = hidden(2.0)
     seeds = some(truth, 10, 4)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from coterie.description import describe
-from coterie.errors import UsageError
-from coterie.hierarchy import (
+from coterie.arrays.metrics import nmi
+from coterie.describe import describe
+from coterie.describe.hierarchy import (
     build_hierarchy,
     nest,
 )
-from coterie.metrics import nmi
+from coterie.errors import UsageError
 from said import raises
 
 

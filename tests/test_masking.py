@@ -10,7 +10,7 @@ import pytest
 
 import coterie
 from commands import run
-from coterie.masking import Masker, find_personal, passes_luhn, passes_mod97
+from coterie.texts.masking import Masker, find_personal, passes_luhn, passes_mod97
 from said import says
 
 HITS = [

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from coterie import metrics
+from coterie.arrays import metrics
 from coterie.errors import UsageError
 from said import raises
 

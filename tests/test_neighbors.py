@@ -5,8 +5,14 @@ import pytest
 import torch
 from scipy.sparse import csr_matrix
 
-from coterie import neighbors
-from coterie.neighbors import largest, nearest_by_distance, nearest_rows, similarity_blocks, top_k
+from coterie.arrays import neighbors
+from coterie.arrays.neighbors import (
+    largest,
+    nearest_by_distance,
+    nearest_rows,
+    similarity_blocks,
+    top_k,
+)
 
 
 def unit(x: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.novelty import THEME_TEXTS, Placement, _p_values, fewest_texts, place_new
+from coterie.arrays.novelty import THEME_TEXTS, Placement, _p_values, fewest_texts, place_new
 
 
 def cloud(theme: int, n: int, seed: int, noise: float = 0.1) -> np.ndarray:

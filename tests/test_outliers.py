@@ -7,11 +7,10 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import coterie
-from coterie import make_method, outliers, sample
-from coterie.base import TextClusterer
-from coterie.errors import UsageError
-from coterie.neighbors import nearest_rows
-from coterie.outliers import (
+from coterie import make_method, sample
+from coterie.arrays import outliers
+from coterie.arrays.neighbors import nearest_rows
+from coterie.arrays.outliers import (
     NEIGHBORS,
     POWER,
     OutlierLimit,
@@ -20,6 +19,8 @@ from coterie.outliers import (
     mark_outliers,
     outlier_scores,
 )
+from coterie.errors import UsageError
+from coterie.models import TextClusterer
 from said import raises
 
 ODD = [

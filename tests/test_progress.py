@@ -2,7 +2,7 @@
 
 import pytest
 
-from coterie._progress import Lines, Progress, make_progress
+from coterie._util.progress import Lines, Progress, make_progress
 
 
 def test_lines_tell_stage_terms_and_time_left(capsys: pytest.CaptureFixture) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from coterie._random import derive_seed, numpy_generator, resolve_seed, torch_seeded
+from coterie._util.random import derive_seed, numpy_generator, resolve_seed, torch_seeded
 
 
 def test_derived_seeds_depend_on_seed_and_path() -> None:

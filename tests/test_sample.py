@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coterie import TwoStep, sample
-from coterie.metrics import nmi
+from coterie.arrays.metrics import nmi
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.description import Cluster, Neighbor
-from coterie.drift import share_changes
-from coterie.hierarchy import Hierarchy
-from coterie.summary import Named, make_overview, plain
+from coterie.describe import Cluster, Neighbor
+from coterie.describe.drift import share_changes
+from coterie.describe.hierarchy import Hierarchy
+from coterie.describe.summary import Named, make_overview, plain
 
 WEEKS = [f"2026-W{week:02}" for week in range(1, 5)]
 

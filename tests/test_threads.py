@@ -12,8 +12,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import coterie
-from coterie.blocks import kmeans
-from coterie.methods.auto import Auto
+from coterie.arrays import kmeans
+from coterie.models.auto import Auto
 
 
 def blas() -> set[int]:
@@ -67,7 +67,7 @@ def test_threads_are_no_more_than_the_cores_that_a_container_may_use(
 ) -> None:
     """LOKY_MAX_CPU_COUNT limits what joblib counts, as a quota does."""
     left = {k: v for k, v in os.environ.items() if "NUM_THREADS" not in k}
-    asked = "import coterie._torch, torch; print(torch.get_num_threads())"
+    asked = "import coterie._util.torch, torch; print(torch.get_num_threads())"
     said = subprocess.run(
         [sys.executable, "-c", asked],
         env={**left, "LOKY_MAX_CPU_COUNT": "1", **given},

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from coterie.blocks.graph import knn_smooth
-from coterie.description import Cluster
+from coterie.arrays.graph import knn_smooth
+from coterie.arrays.metrics import accuracy
+from coterie.arrays.neighbors import nearest_rows
+from coterie.describe import Cluster
+from coterie.describe.tree import Tree, grow, merge_order, need_tree, numbered, unequal
 from coterie.errors import UsageError
-from coterie.metrics import accuracy
-from coterie.neighbors import nearest_rows
-from coterie.tree import Tree, grow, merge_order, need_tree, numbered, unequal
 from said import raises
 
 SEEDS = range(30)
@@ -236,7 +236,7 @@ def test_average_linkage_keeps_large_classes_whole(
 ) -> None:
     """Ward's rule puts small classes together before it makes the large ones whole."""
     x, truth, labels = spread(np.repeat([200, 4], [6, 40]), 4)
-    monkeypatch.setattr("coterie.tree.UNEQUAL", limit)
+    monkeypatch.setattr("coterie.describe.tree.UNEQUAL", limit)
     tree = grow(x, labels, 46, 0)
     cut = tree.cut()
     found = accuracy(truth, np.array([cut[tree.leaves[label]] for label in labels]))

@@ -19,10 +19,10 @@ import pytest
 
 import coterie
 from coterie import runs
-from coterie.corpus import TextStream
-from coterie.editing import undo
+from coterie.describe.hierarchy import describe_levels, nest
 from coterie.errors import CoterieError, UsageError
-from coterie.hierarchy import describe_levels, nest
+from coterie.runs.editing import undo
+from coterie.texts import TextStream
 from endpoint_server import EndpointServer
 from said import raises
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 import coterie
-from coterie.base.edited import edited
-from coterie.clustering import Clustering
+from coterie.models.edited import edited
+from coterie.runs.clustering import Clustering
 from whole_runs import read_whole
 
 THINGS = {

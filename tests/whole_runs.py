@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.clustering import Clustering, read
+from coterie.runs.clustering import Clustering, read
 
 
 def read_whole(folder: Path) -> Clustering:

@@ -18,16 +18,16 @@ from typing import Any
 import coterie
 from coterie.cli.app import VERBS
 from coterie.cli.options import SPELLED
-from coterie.methods import BUILT_IN
+from coterie.models.registry import BUILT_IN
 from coterie.options import Options
 
 DOCS = Path(__file__).parents[1] / "docs"
 ROLE = re.compile(r":[a-z]+:`~?\.?([^`]+)`")  # :func:`coterie.cluster`
 TABLES = (
     "coterie.errors",
-    "coterie.corpus",
-    "coterie.hierarchy",
-    "coterie.metrics",
+    "coterie.texts",
+    "coterie.describe.hierarchy",
+    "coterie.arrays.metrics",
     "coterie.encoders",
 )
 COMMAND_LINE = """# Command line

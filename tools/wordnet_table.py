@@ -15,7 +15,14 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from coterie.augmentation.wordnet import BUNDLED, PARTS, SENSES, WordNet, read_wordnet, spoken
+from coterie.methods.augmentation.wordnet import (
+    BUNDLED,
+    PARTS,
+    SENSES,
+    WordNet,
+    read_wordnet,
+    spoken,
+)
 
 MARK = {"n": 1, "v": 2, "a": 3, "r": 4}  # of a part of speech in cntlist.rev
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from coterie import ClusterBERT
-from coterie.metrics import accuracy, nmi
+from coterie.arrays.metrics import accuracy, nmi
 from coterie_bench.analysis import (
     average_precision,
     cluster_distances,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from coterie.augmentation.base import text_keys
 from coterie.errors import MissingError
+from coterie.methods.augmentation.base import text_keys
 from coterie_bench.apertium import Apertium, plain
 from said import raises
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from coterie.errors import MissingError
-from coterie.methods import METHODS
+from coterie.models.registry import METHODS
 from coterie_bench import run as module
 from coterie_bench.cli import _narrow as narrow
 from coterie_bench.cli import app

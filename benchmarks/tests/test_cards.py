@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from coterie import sample
-from coterie.corpus import read_corpus
 from coterie.errors import DataError, MissingError, UsageError
+from coterie.texts import read_corpus
 from coterie_bench.data import load_data
 from coterie_bench.datasets import (
     CARDS,

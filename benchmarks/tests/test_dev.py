@@ -10,8 +10,8 @@ from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 from coterie import Auto, TwoStep
-from coterie.methods import METHODS
-from coterie.metrics import accuracy, correct, nmi
+from coterie.arrays.metrics import accuracy, correct, nmi
+from coterie.models.registry import METHODS
 from coterie_bench.cli import app
 from coterie_bench.data import load_data
 from coterie_bench.datasets import CARDS

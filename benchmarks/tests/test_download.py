@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie._progress import Progress
+from coterie._util.progress import Progress
 from coterie.errors import DataError, MissingError
 from coterie_bench.datasets import CARDS, get_dataset
 from coterie_bench.datasets.files import fetch

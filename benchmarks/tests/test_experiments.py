@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from coterie import Auto
-from coterie.corpus import read_corpus
 from coterie.errors import CoterieError
+from coterie.texts import read_corpus
 from coterie_bench import ROOT, experiments
 from coterie_bench.beside import PARTIAL
 from coterie_bench.experiments import lines
@@ -193,7 +193,7 @@ def test_the_fit_of_the_number_of_clusters(load) -> None:
 
 
 def test_coefficients_in_use_are_those_of_the_committed_lines(load) -> None:
-    from coterie import choose
+    from coterie.models import choose
 
     script = load("fit_number")
     rows = [json.loads(line) for line in (RESULTS / "dimension.jsonl").read_text().splitlines()]

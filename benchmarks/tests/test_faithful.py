@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie.methods import METHODS
+from coterie.models.registry import METHODS
 from coterie_bench.data import load_data
 from coterie_bench.experiments import faithful
 from coterie_bench.run import Options, make

@@ -11,9 +11,9 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from coterie.arrays.metrics import accuracy, silhouette
+from coterie.arrays.neighbors import unit_rows
 from coterie.errors import DataError, UsageError
-from coterie.metrics import accuracy, silhouette
-from coterie.neighbors import unit_rows
 from coterie_bench.analysis import average_precision, cluster_distances, reciprocal_rank
 from coterie_bench.cli import app
 from coterie_bench.data import Data

@@ -2,7 +2,7 @@
 
 import pytest
 
-from coterie.methods import METHODS
+from coterie.models.registry import METHODS
 from coterie_bench.experiments.pages import ablation_part, method_part, short_part, systems_part
 from coterie_bench.suites import SUITES
 

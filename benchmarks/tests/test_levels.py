@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coterie.metrics import ami, nmi
+from coterie.arrays.metrics import ami, nmi
 from coterie_bench.data import Data
 from coterie_bench.experiments import levels
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from coterie.arrays.metrics import accuracy
 from coterie.errors import CoterieError, UsageError
-from coterie.metrics import accuracy
 from coterie_bench import data as data_module
 from coterie_bench import run as module
 from coterie_bench.data import Data, load_data, split

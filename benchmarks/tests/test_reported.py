@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from coterie.methods import METHODS
+from coterie.models.registry import METHODS
 from coterie_bench.beside import DOUBTS, ELSEWHERE, PAPERS, PARTIAL, load_reported
 from coterie_bench.datasets import CARDS
 from coterie_bench.suites import SUITES

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from coterie import SCCL, TwoStep
+from coterie.arrays.metrics import accuracy, nmi
 from coterie.encoders import DEFAULT
 from coterie.encoders.load import locate
-from coterie.metrics import accuracy, nmi
 from coterie_bench.datasets import CARDS, find_pairs, load_dataset
 
 BENCHMARKS = [name for name, card in CARDS.items() if card.group == "benchmark"]

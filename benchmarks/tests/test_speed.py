@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from coterie.engine import OPTIMIZATIONS
+from coterie.methods.train import OPTIMIZATIONS
 from coterie_bench.cli import app
 from coterie_bench.score import step_ms
 from coterie_bench.suites import SUITES, DataFile, Entry, Suite

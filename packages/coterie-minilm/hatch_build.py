@@ -9,7 +9,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-from coterie._files import sha256_file
+from coterie._util.files import sha256_file
 from coterie.encoders.load import DEFAULT, locate
 
 

@@ -20,28 +20,28 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 _PUBLIC = {
     "CoterieError": "coterie.errors",
-    "METHODS": "coterie.methods",
+    "METHODS": "coterie.models.registry",
     "Run": "coterie.runs",
-    "TextClusterer": "coterie.base",
-    "augment": "coterie.augmentation",
-    "choose_n_clusters": "coterie.choose",
+    "TextClusterer": "coterie.models",
+    "augment": "coterie.methods.augmentation",
+    "choose_n_clusters": "coterie.models.choose",
     "cluster": "coterie.runs.fit",
-    "compare": "coterie.comparison",
-    "compare_clusters": "coterie.comparison",
-    "cut": "coterie.editing",
-    "describe": "coterie.description",
-    "edit": "coterie.editing",
-    "export_run": "coterie.exports",
-    "load": "coterie.methods",
-    "make_method": "coterie.methods",
-    "mark_outliers": "coterie.outliers",
-    "mask": "coterie.masking",
-    "name_clusters": "coterie.naming",
+    "compare": "coterie.runs.comparison",
+    "compare_clusters": "coterie.runs.comparison",
+    "cut": "coterie.runs.editing",
+    "describe": "coterie.describe",
+    "edit": "coterie.runs.editing",
+    "export_run": "coterie.runs.exports",
+    "load": "coterie.models.registry",
+    "make_method": "coterie.models.registry",
+    "mark_outliers": "coterie.arrays.outliers",
+    "mask": "coterie.texts.masking",
+    "name_clusters": "coterie.describe.naming",
     "open_run": "coterie.runs",
-    "outlier_scores": "coterie.outliers",
-    "read_corpus": "coterie.corpus",
-    "sample": "coterie.corpus",
-    "split_sentences": "coterie.corpus.sentences",
+    "outlier_scores": "coterie.arrays.outliers",
+    "read_corpus": "coterie.texts",
+    "sample": "coterie.texts",
+    "split_sentences": "coterie.texts.sentences",
 }
 
 
@@ -61,7 +61,7 @@ def __getattr__(name):  # noqa: ANN001, ANN202 - typed in __init__.pyi
 
 def _methods():  # noqa: ANN202
     """The package whose registry names the classes of all methods."""
-    return importlib.import_module("coterie.methods")
+    return importlib.import_module("coterie.models.registry")
 
 
 def __dir__():  # noqa: ANN202

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
-from coterie._validation import (
+from coterie._util.validation import (
     annotations_of,
     check_annotated,
     check_choice,
@@ -27,8 +27,8 @@ from coterie._validation import (
 from coterie.errors import DataError, UsageError, counted
 
 if TYPE_CHECKING:
-    from coterie.base import TextClusterer
     from coterie.encoders import Encoder
+    from coterie.models import TextClusterer
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -251,7 +251,7 @@ class Options(Reading):
 
     def check(self) -> None:
         """Reject what cannot be, whatever the texts are."""
-        from coterie._random import check_seed
+        from coterie._util.random import check_seed
 
         check_seed(self.seed)
         if self.n_clusters not in (None, "auto"):
@@ -264,12 +264,12 @@ class Options(Reading):
                 "the levels coarse to fine, such as 5,20,80."
             )
         if self.write:
-            from coterie.corpus.write import FORMATS
+            from coterie.texts.write import FORMATS
 
             if "xlsx" in [check_choice("write", name, FORMATS) for name in self.write]:
                 need("xlsxwriter", "excel")  # before the work begins
         if self.max_outliers is not None:
-            from coterie.outliers import allowed_rows
+            from coterie.arrays.outliers import allowed_rows
 
             allowed_rows(self.max_outliers, 0, "`max_outliers`")
         if self.fit_sample is not None:
@@ -294,7 +294,7 @@ class Options(Reading):
 
     def make_model(self, n_clusters: int) -> TextClusterer:
         """The estimator; what was not asked for stays as the method has it."""
-        from coterie.methods import METHODS
+        from coterie.models.registry import METHODS
 
         recipe = METHODS[check_choice("method", self.method, METHODS)]
         given = {name: getattr(self, name) for name in ("encoder", "views", "effort")}
@@ -315,7 +315,7 @@ class Options(Reading):
 
     def make_checked_model(self) -> TextClusterer:
         """The estimator with parameters that can work, before the texts are read."""
-        from coterie._torch import need_torch
+        from coterie._util.torch import need_torch
         from coterie.encoders import check_encoder
 
         model = self.make_model(2)
@@ -338,7 +338,7 @@ class Options(Reading):
 
         ``count_distinct`` says how many texts differ for the encoder, which may ignore capitals.
         """
-        from coterie.outliers import allowed_rows
+        from coterie.arrays.outliers import allowed_rows
 
         placed = sum(text != "" for text in texts)
         if self.max_outliers is not None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie.augmentation.wordnet import PARTS, read_wordnet
+from coterie.methods.augmentation.wordnet import PARTS, read_wordnet
 
 # Part of speech and words of each sense; the order is that of frequency.
 SENSES = [

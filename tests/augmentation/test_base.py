@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from coterie.augmentation.base import (
+from coterie.methods.augmentation.base import (
     FACTORS,
     STEP,
     bits,

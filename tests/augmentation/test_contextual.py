@@ -6,10 +6,18 @@ import numpy as np
 import pytest
 import torch
 
-from coterie.augmentation import augment
-from coterie.augmentation.base import TOKEN, WORD, bits, like, split_edges, text_keys, uniform
-from coterie.augmentation.contextual import Contextual, Vocabulary, draw
 from coterie.errors import MissingError, UsageError
+from coterie.methods.augmentation import augment
+from coterie.methods.augmentation.base import (
+    TOKEN,
+    WORD,
+    bits,
+    like,
+    split_edges,
+    text_keys,
+    uniform,
+)
+from coterie.methods.augmentation.contextual import Contextual, Vocabulary, draw
 from said import raises
 
 rng = np.random.default_rng(0)
@@ -98,7 +106,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 
 def test_a_model_with_another_head_takes_the_long_way(tiny_masked: Path) -> None:
-    from coterie.augmentation import contextual
+    from coterie.models.registry.augmentation import contextual
 
     model, tokenizer, _ = Contextual(str(tiny_masked))._parts
     ids = torch.tensor([tokenizer("where is [MASK] box")["input_ids"]] * 3)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coterie.augmentation.base import (
+from coterie.methods.augmentation.base import (
     FIRST,
     OPERATION,
     SECOND,
@@ -18,7 +18,7 @@ from coterie.augmentation.base import (
     text_keys,
     uniform,
 )
-from coterie.augmentation.eda import DELETE, EDA, INSERT, REPLACE, SWAP
+from coterie.methods.augmentation.eda import DELETE, EDA, INSERT, REPLACE, SWAP
 
 WORDS = ["box", "parcel", "error", "stop", "the", "is", "zzz", "big", "quickly", "Baby,"]
 

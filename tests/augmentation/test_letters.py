@@ -2,8 +2,8 @@
 
 import pytest
 
-from coterie.augmentation.base import PAIR, WORD, bits, text_keys
-from coterie.augmentation.letters import LETTER_RATE, CharSwap, Deletion
+from coterie.methods.augmentation.base import PAIR, WORD, bits, text_keys
+from coterie.methods.augmentation.letters import LETTER_RATE, CharSwap, Deletion
 
 TEXTS = [
     "How do I fill a DataSet or a DataTable from a LINQ query resultset?",

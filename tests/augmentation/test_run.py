@@ -8,11 +8,11 @@ import pytest
 
 import coterie
 from coterie import SCCL
-from coterie.augmentation import make_augmenter, read_views
-from coterie.augmentation.base import Augmenter
-from coterie.augmentation.letters import Deletion
-from coterie.augmentation.run import is_kind
 from coterie.errors import DataError, UsageError
+from coterie.methods.augmentation import make_augmenter, read_views
+from coterie.methods.augmentation.base import Augmenter
+from coterie.methods.augmentation.letters import Deletion
+from coterie.methods.augmentation.run import is_kind
 from said import raises
 
 TEXTS = [
@@ -115,7 +115,7 @@ def test_methods_take_a_kind_as_views(topics) -> None:
 
 def test_aecl_makes_one_wording(topics) -> None:
     from coterie import AECL
-    from coterie.base.fitting import Fitting
+    from coterie.models.fitting import Fitting
 
     model = AECL(3, encoder="tfidf", random_state=0, views="charswap")
     assert Fitting(model, topics[0][:20], None).inputs.views.shape[0] == 2

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from coterie.augmentation import augment
-from coterie.augmentation.base import SYNONYM, WORD, bits, text_keys, uniform
-from coterie.augmentation.eda import EDA
-from coterie.augmentation.wordnet import (
+from coterie.errors import MissingError
+from coterie.methods.augmentation import augment
+from coterie.methods.augmentation.base import SYNONYM, WORD, bits, text_keys, uniform
+from coterie.methods.augmentation.eda import EDA
+from coterie.methods.augmentation.wordnet import (
     BUNDLED,
     NEEDED,
     Reading,
@@ -19,7 +20,6 @@ from coterie.augmentation.wordnet import (
     read_wordnet,
     readings,
 )
-from coterie.errors import MissingError
 from said import raises
 
 REAL = Path("/usr/share/wordnet")

@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from coterie.base.confidence import calibrate, split_half_agreement
-from coterie.blocks.assign import CenterAssigner, NeighborAssigner, StudentTAssigner, probabilities
-from coterie.blocks.kmeans import KMeans
+from coterie.arrays.assign import CenterAssigner, NeighborAssigner, StudentTAssigner, probabilities
+from coterie.arrays.kmeans import KMeans
+from coterie.models.confidence import calibrate, split_half_agreement
 
 CPU = torch.device("cpu")
 

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coterie.base.edited import (
+from coterie.arrays.assign import CenterAssigner, NeighborAssigner, probabilities
+from coterie.errors import DataError
+from coterie.models.edited import (
     EDGE,
     Delete,
     EditedAssigner,
@@ -14,8 +16,6 @@ from coterie.base.edited import (
     edited,
     restore_assigner,
 )
-from coterie.blocks.assign import CenterAssigner, NeighborAssigner, probabilities
-from coterie.errors import DataError
 from said import raises
 
 

@@ -4,20 +4,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from coterie.models.registry.train import fitting
 
 from coterie import SCCL
-from coterie._random import derive_seed
-from coterie.consensus import FLATTEN, RUNS, neighborhood, smoothed_runs
+from coterie._util.random import derive_seed
+from coterie.arrays.consensus import FLATTEN, RUNS, neighborhood, smoothed_runs
+from coterie.arrays.metrics import nmi
 from coterie.encoders import ViewsEncoder, load_encoder
-from coterie.engine import fitting
-from coterie.engine.guard import (
+from coterie.methods.train.guard import (
     Diagnostics,
     Guard,
     _reason,
     nearest_neighbors,
     neighbor_agreement,
 )
-from coterie.metrics import nmi
 from encoded import encoded
 
 

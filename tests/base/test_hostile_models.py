@@ -20,10 +20,10 @@ from safetensors.numpy import load_file, save_file
 
 import coterie
 from coterie import TwoStep
-from coterie._trust import list_files
-from coterie.base.edited import edited
+from coterie._util.trust import list_files
+from coterie.arrays.outliers import OutlierLimit
 from coterie.errors import DataError
-from coterie.outliers import OutlierLimit
+from coterie.models.edited import edited
 from said import raises
 
 

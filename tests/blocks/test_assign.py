@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from coterie.blocks.assign import (
+from coterie.arrays.assign import (
     ASSIGNERS,
     CenterAssigner,
     NeighborAssigner,
@@ -12,7 +12,7 @@ from coterie.blocks.assign import (
     probabilities,
     scale_for,
 )
-from coterie.blocks.student_t import log_assignment
+from coterie.methods.losses.student_t import log_assignment
 
 
 def cloud(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coterie.blocks.consensus import memberships
+from coterie.arrays.memberships import memberships
 
 
 @pytest.mark.parametrize("seed", range(3))

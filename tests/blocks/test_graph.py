@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from coterie.blocks.graph import knn_smooth, modularity, principal_part
-from coterie.neighbors import nearest_rows
+from coterie.arrays.graph import knn_smooth, modularity, principal_part
+from coterie.arrays.neighbors import nearest_rows
 
 
 def unit(x: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import torch
 from sklearn.cluster import KMeans as Reference
 from sklearn.datasets import make_blobs
 
-from coterie.blocks.kmeans import KMeans, _means, nearest
+from coterie.arrays.kmeans import KMeans, _means, nearest
 
 
 @pytest.fixture(params=["sklearn", "torch"])
@@ -82,7 +82,7 @@ def test_spherical_centers_have_unit_length_and_ignore_scale() -> None:
 def test_nearest_works_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     x, centers = torch.randn(50, 3), torch.randn(4, 3)
     labels, distances = nearest(x, centers)
-    monkeypatch.setattr("coterie.neighbors.BLOCK", 8)
+    monkeypatch.setattr("coterie.arrays.neighbors.BLOCK", 8)
     again = nearest(x, centers)
     assert torch.equal(labels, again[0])
     torch.testing.assert_close(distances, again[1])
@@ -99,7 +99,7 @@ def test_gpu_agrees_with_cpu() -> None:
 
 
 def test_many_rows_start_on_a_part_and_end_on_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.blocks.kmeans.SEEDED", (300, 10))
+    monkeypatch.setattr("coterie.arrays.kmeans.SEEDED", (300, 10))
     x, _ = make_blobs(2000, n_features=8, centers=12, cluster_std=2.5, random_state=0)
     x = x.astype(np.float32)
     sizes = []

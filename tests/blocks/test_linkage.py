@@ -5,8 +5,8 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.metrics import adjusted_rand_score
 
-from coterie.blocks import linkage as module
-from coterie.blocks.linkage import MatrixSpace, VectorSpace, agglomerate, chain, memory_needed
+from coterie.arrays import linkage as module
+from coterie.arrays.linkage import MatrixSpace, VectorSpace, agglomerate, chain, memory_needed
 
 
 def points(n: int, d: int = 6, seed: int = 0) -> np.ndarray:

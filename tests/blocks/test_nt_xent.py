@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from coterie.blocks.nt_xent import nt_xent
+from coterie.methods.losses.nt_xent import nt_xent
 from loops import loop_nt_xent
 
 

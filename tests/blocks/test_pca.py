@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from coterie.blocks.pca import principal_map
+from coterie.arrays.pca import principal_map
 
 
 @pytest.mark.parametrize(("n", "d", "dim"), [(50, 7, 3), (50, 7, 7), (6, 20, 4), (8, 8, 2)])

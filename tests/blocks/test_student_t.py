@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from coterie.blocks.student_t import (
+from coterie.methods.losses.student_t import (
     kl_to_target,
     log_assignment,
     log_target,

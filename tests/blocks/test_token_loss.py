@@ -3,10 +3,10 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from coterie.models.registry.losses import token_loss
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from coterie.blocks import token_loss
-from coterie.blocks.token_loss import IGNORED, token_cross_entropy
+from coterie.methods.losses.token_loss import IGNORED, token_cross_entropy
 
 
 def material(rows: int, words: int, dtype=torch.float64):

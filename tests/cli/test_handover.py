@@ -11,7 +11,7 @@ import pytest
 import coterie
 from commands import rows, run, write_csv
 from coterie.cli.cluster import tree_lines
-from coterie.description import Cluster
+from coterie.describe import Cluster
 from coterie.errors import DataError, UsageError
 from said import raises, says
 

@@ -12,7 +12,7 @@ import pytest
 
 import coterie
 from commands import rows, run, write_csv
-from coterie.metrics import nmi
+from coterie.arrays.metrics import nmi
 from trees import whole
 
 BROAD = {

@@ -10,7 +10,7 @@ import pytest
 from commands import rows as assignments
 from commands import run
 from coterie.cli.options import beside
-from coterie.corpus import read_table
+from coterie.texts import read_table
 from said import says
 
 PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")

@@ -9,8 +9,9 @@ import pytest
 
 import commands
 from commands import content, write_csv
-from coterie import _cache, clustering
-from coterie._files import sha256_file
+from coterie._util.files import sha256_file
+from coterie.encoders import cache as _cache
+from coterie.runs import clustering
 from said import says
 
 
@@ -150,7 +151,7 @@ def test_a_folder_with_other_files_is_never_replaced(finished: Path, tickets: Pa
 def test_a_stopped_training_is_continued_or_begun_again(
     finished: Path, tickets: Path, monkeypatch
 ) -> None:
-    from coterie.engine import Checkpoint
+    from coterie.methods.train import Checkpoint
 
     save = Checkpoint.save
 
@@ -224,7 +225,7 @@ def test_the_manifest_lists_what_coterie_wrote(finished: Path, tmp_path: Path) -
 def test_a_file_that_changes_between_two_looks(
     tickets: Path, tmp_path: Path, monkeypatch, change: str
 ) -> None:
-    from coterie.base.fitting import Fitting
+    from coterie.models.fitting import Fitting
 
     source, out = Path(shutil.copy(tickets, tmp_path / "log.csv")), tmp_path / "run"
     fit = Fitting.run

@@ -11,9 +11,9 @@ import pytest
 from commands import rows, write_csv
 from commands import run as call
 from coterie import compare_clusters, cut
-from coterie.clustering import read
-from coterie.comparison.clusters import PRIOR, Z, contrast, weigh_words
 from coterie.errors import UsageError
+from coterie.runs.clustering import read
+from coterie.runs.comparison.clusters import PRIOR, Z, contrast, weigh_words
 from said import raises, says
 from trees import nested_texts
 

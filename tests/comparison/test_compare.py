@@ -6,9 +6,9 @@ import pytest
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from coterie import compare
-from coterie.comparison import Side, read_table_side
-from coterie.comparison.side import read_labels
 from coterie.errors import DataError, UsageError
+from coterie.runs.comparison import Side, read_table_side
+from coterie.runs.comparison.side import read_labels
 from said import raises
 
 

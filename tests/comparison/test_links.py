@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coterie.comparison import jaccard, links, partners, statuses
+from coterie.runs.comparison import jaccard, links, partners, statuses
 
 
 def slow_links(counts: np.ndarray) -> np.ndarray:

@@ -10,8 +10,8 @@ import pytest
 
 from commands import run as call
 from coterie import compare, load
-from coterie.comparison import read_run_side
 from coterie.errors import DataError
+from coterie.runs.comparison import read_run_side
 from said import raises, says
 
 WORDS = {

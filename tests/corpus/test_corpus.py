@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie.corpus import make_corpus, texts_from
 from coterie.errors import DataError, UsageError
+from coterie.texts import make_corpus, texts_from
 from said import raises
 
 pandas = pytest.importorskip("pandas")

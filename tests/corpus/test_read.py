@@ -16,12 +16,12 @@ import pyarrow.parquet
 import pytest
 
 import commands
-from coterie.corpus import Corpus, TextStream, read, read_corpus, read_table, tables, write_rows
-from coterie.corpus import delimited as delimited_module
-from coterie.corpus import source as source_module
-from coterie.corpus.corpus import unique_names
-from coterie.corpus.delimited import guess_header
 from coterie.errors import DataError, UsageError
+from coterie.texts import Corpus, TextStream, read, read_corpus, read_table, tables, write_rows
+from coterie.texts import delimited as delimited_module
+from coterie.texts import source as source_module
+from coterie.texts.corpus import unique_names
+from coterie.texts.delimited import guess_header
 from said import raises, says
 
 ZSTD = partial(pa.compress, codec="zstd", asbytes=True)
@@ -247,7 +247,7 @@ def test_a_column_of_json_has_one_type(write, monkeypatch, values: list, wanted:
     rows = [{"text": f"row {i}", "x": value} for i, value in enumerate(values)]
     path = write("a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     assert read_table(path)[0]["x"].to_pylist() == wanted
-    for module in (read, sys.modules["coterie.corpus.jsonlines"]):
+    for module in (read, sys.modules["coterie.texts.jsonlines"]):
         monkeypatch.setattr(module, "CHUNK_ROWS", 1)
     parts = [part.table for part in TextStream(path)]
     assert len(parts) == 3 and pa.concat_tables(parts)["x"].to_pylist() == wanted
@@ -264,7 +264,7 @@ def test_parts_make_the_whole(write, monkeypatch, name: str) -> None:
     elif name != "a.txt":
         write_rows(path, table, {})
     whole = read_table(path)[0]
-    for module in (read, delimited_module, tables, sys.modules["coterie.corpus.jsonlines"]):
+    for module in (read, delimited_module, tables, sys.modules["coterie.texts.jsonlines"]):
         monkeypatch.setattr(module, "CHUNK_ROWS", 8)
     parts = list(TextStream(path))
     assert all(len(part) <= 8 for part in parts)

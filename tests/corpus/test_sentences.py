@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import coterie
-from coterie.corpus.sentences import sentences_of
+from coterie.texts.sentences import sentences_of
 
 # Where a text is cut is marked by a bar.
 CUT = [

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coterie.corpus import TextStream, read, read_corpus, survey
 from coterie.errors import DataError, UsageError
+from coterie.texts import TextStream, read, read_corpus, survey
 from said import raises
 
 LINES = [f"text number {i % 40} of many" for i in range(100)]
@@ -56,7 +56,7 @@ def test_repeats_give_no_text_a_better_chance(tmp_path: Path) -> None:
 
 
 def test_thinning_keeps_proportions_and_the_limit() -> None:
-    from coterie.corpus import Survey
+    from coterie.texts import Survey
 
     counts = np.array([1000, 500, 1, 1])
     found = Survey(1502, 1502, 4, "", (), list("abcd"), counts, np.arange(4))

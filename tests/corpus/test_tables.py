@@ -17,9 +17,9 @@ import pyarrow.parquet
 import pytest
 
 import coterie
-from coterie.corpus import read_corpus
-from coterie.corpus.corpus import as_table
 from coterie.errors import DataError, UsageError
+from coterie.texts import read_corpus
+from coterie.texts.corpus import as_table
 from said import raises
 
 TEXTS = [

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from coterie.corpus import read_corpus, write, write_rows
-from coterie.corpus.write import (
+from coterie.errors import DataError
+from coterie.texts import read_corpus, write, write_rows
+from coterie.texts.write import (
     LONGEST_CELL,
     Sheet,
     open_table,
     spreadsheet_text,
     write_workbook,
 )
-from coterie.errors import DataError
 from said import raises
 
 TABLE = pa.table({"text": ['say "hi", twice', None, "line\nbreak"], "cluster": [1, 2, 3]})

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 import coterie
-from coterie.description import Cluster, describe
-from coterie.exports import shown_languages
+from coterie.describe import Cluster, describe
+from coterie.runs.exports import shown_languages
 
 ENGLISH = ["Where is my parcel and why is it late?", "The parcel has not been sent to me"]
 GERMAN = ["Wo ist mein Paket und warum kommt es nicht?", "Das Paket ist noch nicht da"]

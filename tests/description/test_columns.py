@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie.description import guess_columns
-from coterie.description.columns import MOST_VALUES, count_values
+from coterie.describe import guess_columns
+from coterie.describe.columns import MOST_VALUES, count_values
 
 
 def table(**columns: object) -> pa.Table:

@@ -6,7 +6,7 @@ import types
 
 import pytest
 
-from coterie.words.cutting import ASIDE, BREAK, bare_words, join, pieces, segmenter, tokens
+from coterie.texts.words.cutting import ASIDE, BREAK, bare_words, join, pieces, segmenter, tokens
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from coterie.description import parse_dates, sort_into_periods
-from coterie.description.columns import parse_text
+from coterie.describe import parse_dates, sort_into_periods
+from coterie.describe.columns import parse_text
 
 FIRST = date(2026, 3, 1)
 

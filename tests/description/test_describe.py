@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from coterie import describe
-from coterie.corpus.corpus import is_placeholder
-from coterie.description import Cluster, Neighbor
+from coterie.describe import Cluster, Neighbor
 from coterie.errors import UsageError
-from coterie.words import cutting
+from coterie.texts.corpus import is_placeholder
+from coterie.texts.words import cutting
 from said import raises
 
 TEXTS = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from coterie.description.describe import by_distance, close_calls, once, spread
+from coterie.describe.describe import by_distance, close_calls, once, spread
 
 
 def loop_spread(points: np.ndarray, start: int, n: int) -> list[int]:

@@ -5,8 +5,8 @@ from itertools import cycle, islice
 import pytest
 
 from coterie import describe
-from coterie.description.terms import greeting_words, mark_greetings
-from coterie.words.cutting import pieces
+from coterie.describe.terms import greeting_words, mark_greetings
+from coterie.texts.words.cutting import pieces
 
 PARCEL = ["my parcel is late", "the parcel has not arrived", "parcel still not delivered",
           "late delivery of a parcel", "where is my parcel"]  # fmt: skip

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from coterie.description import describe
-from coterie.description.terms import Terms
+from coterie.describe import describe
+from coterie.describe.terms import Terms
 from coterie.errors import UsageError
-from coterie.words import ENGLISH, cutting
-from coterie.words.languages import NAMES, ONE_LANGUAGE, check_language, languages_of
-from coterie.words.stopwords import STOP_WORDS
+from coterie.texts.words import ENGLISH, cutting
+from coterie.texts.words.languages import NAMES, ONE_LANGUAGE, check_language, languages_of
+from coterie.texts.words.stopwords import STOP_WORDS
 from said import raises
 
 SAID = {

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from coterie import describe
-from coterie._types import Ints
-from coterie.description import describe_nodes
-from coterie.description.names import (
+from coterie._util.types import Ints
+from coterie.describe import describe_nodes
+from coterie.describe.names import (
     CLOSE,
     COVERED,
     EVEN,
@@ -19,9 +19,9 @@ from coterie.description.names import (
     find_candidates,
     make_names,
 )
-from coterie.description.terms import Terms
-from coterie.description.words import ClusterTerms
-from coterie.words import cutting
+from coterie.describe.terms import Terms
+from coterie.describe.words import ClusterTerms
+from coterie.texts.words import cutting
 
 
 def names(texts: list[str], labels: list[int]) -> list[str]:

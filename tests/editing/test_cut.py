@@ -9,9 +9,9 @@ import pytest
 
 import coterie
 from commands import run as call
-from coterie.clustering import read
-from coterie.editing import undo
 from coterie.errors import DataError, UsageError
+from coterie.runs.clustering import read
+from coterie.runs.editing import undo
 from said import raises, says
 from trees import members, whole
 

@@ -11,9 +11,9 @@ import coterie
 from commands import rows
 from commands import run as call
 from coterie import edit, load
-from coterie.clustering import read
-from coterie.editing import undo
 from coterie.errors import DataError
+from coterie.runs.clustering import read
+from coterie.runs.editing import undo
 from said import raises, says
 from trees import members as rows_of
 from trees import whole

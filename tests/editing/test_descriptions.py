@@ -11,9 +11,9 @@ import pytest
 
 from commands import rows
 from coterie import edit, open_run
-from coterie.clustering import read, renamed, save
-from coterie.description import Cluster
-from coterie.editing import undo
+from coterie.describe import Cluster
+from coterie.runs.clustering import read, renamed, save
+from coterie.runs.editing import undo
 from coterie.runs.update import update
 
 from .conftest import content, write_tickets

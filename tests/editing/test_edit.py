@@ -10,9 +10,9 @@ import pytest
 
 from commands import rows
 from coterie import edit, export_run, load
-from coterie.editing import undo
 from coterie.errors import DataError
-from coterie.run_history import undoable
+from coterie.runs.editing import undo
+from coterie.runs.run_history import undoable
 from said import raises
 
 from .conftest import clusters, content, members

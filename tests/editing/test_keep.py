@@ -11,9 +11,9 @@ import pytest
 from commands import rows
 from commands import run as call
 from coterie import cut, edit, load
-from coterie.blocks.assign import CenterAssigner
-from coterie.editing.keep import EarlierRun, keep, read_earlier
+from coterie.arrays.assign import CenterAssigner
 from coterie.errors import DataError
+from coterie.runs.editing.keep import EarlierRun, keep, read_earlier
 from said import raises, says
 from trees import whole
 

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from coterie.editing.apply import Draft
-from coterie.editing.edit import remap
-from coterie.report.folder import make_map
+from coterie.runs.editing.apply import Draft
+from coterie.runs.editing.edit import remap
+from coterie.runs.page_data import make_map
 
 
 @pytest.mark.parametrize(("n", "layout"), [(240, "neighbors"), (60, "discs")])

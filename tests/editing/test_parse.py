@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from coterie.editing import read_edits
 from coterie.errors import DataError, UsageError
-from coterie.guidance import theme_texts
+from coterie.models.guidance import theme_texts
+from coterie.runs.editing import read_edits
 from said import raises
 
 ALL = """\

@@ -10,7 +10,7 @@ import pytest
 from commands import rows
 from commands import run as call
 from coterie import edit, load
-from coterie.editing import undo
+from coterie.runs.editing import undo
 
 from .conftest import cluster, clusters, content
 

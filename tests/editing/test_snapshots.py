@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from commands import content
-from coterie._files import write_json, write_text
-from coterie._trust import read_json
+from coterie._util.files import write_json, write_text
+from coterie._util.trust import read_json
 from coterie.errors import DataError
-from coterie.run_files import seal, swap_run
-from coterie.run_history import LOG, change_run, last_change, undo_run
+from coterie.runs.run_files import seal, swap_run
+from coterie.runs.run_history import LOG, change_run, last_change, undo_run
 from said import raises
 
 

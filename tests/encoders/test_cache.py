@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from coterie import SCCL
-from coterie import _cache as cache
-from coterie.encoders import SentenceEncoder, load_encoder, no_cache
+from coterie.encoders import SentenceEncoder, cache, load_encoder, no_cache
 from encoded import encoded
 
 
@@ -116,7 +115,7 @@ def test_a_folder_that_cannot_be_written_costs_no_run_and_is_told_once(
 def test_a_killed_process_loses_seconds_of_work(folder, worked, tiny_encoder, topics) -> None:
     code = (
         "import os, sys; from coterie.encoders import base, load_encoder\n"
-        "from coterie._progress import Progress\n"
+        "from coterie._util.progress import Progress\n"
         "class Kill(Progress):\n"
         "    def advance(self, done): done > 40 and os.kill(os.getpid(), 9)\n"
         "base.KEEP_EVERY = 0; e = load_encoder(sys.argv[1])\n"

@@ -8,7 +8,7 @@ import torch
 from scipy.sparse import csr_matrix
 
 from coterie.encoders import BagOfWords, load_encoder, load_saved
-from coterie.encoders.code import CodeEncoder, make_code_encoder
+from coterie.methods.code import CodeEncoder, make_code_encoder
 
 TEXTS = ["red apple pie", "green apple", "fast red car", "slow car", "green apple", "old car"]
 

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import coterie
-from coterie._http import EndpointError, RefusedError
+from coterie._util.http import EndpointError, RefusedError
 from coterie.cli import app
 from coterie.encoders import EndpointEncoder, load_encoder
 from coterie.encoders import endpoint as module

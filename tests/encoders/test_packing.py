@@ -10,7 +10,7 @@ from torch import Tensor
 from coterie.encoders import RaggedTokens, SentenceEncoder, load_encoder
 from coterie.encoders.base import pack_rows
 from coterie.encoders.packing import can_pack, pack_forward
-from coterie.encoders.tuning import begin_training, moving
+from coterie.methods.train.layers import begin_training, moving
 
 TEXTS = ["apple pear plum", "car", "song guitar drum chorus singer violin", "bus motor"]
 INDEX = np.array([0, 1, 2, 3, 2] * 12)  # some 300 tokens: ten rows

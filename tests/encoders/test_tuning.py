@@ -3,8 +3,8 @@
 import pytest
 
 from coterie.encoders import load_encoder
-from coterie.encoders.tuning import check_tune, moving_layers
 from coterie.errors import UsageError
+from coterie.methods.train.layers import check_tune, moving_layers
 from said import raises
 
 

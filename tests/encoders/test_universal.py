@@ -11,8 +11,8 @@ from tests.encoders.test_reading import ENGLISH, IN_PART, UNREAD, topics
 
 import coterie
 from coterie import SCCL, Auto, TwoStep, load
-from coterie._types import Floats
-from coterie.blocks.graph import principal_part
+from coterie._util.types import Floats
+from coterie.arrays.graph import principal_part
 from coterie.encoders import (
     LexicalEncoder,
     MultilingualViews,
@@ -26,7 +26,7 @@ from coterie.encoders import (
 )
 from coterie.encoders.reading import LANGUAGES, NAME, unread_texts
 from coterie.errors import DataError, MissingError, UsageError
-from coterie.methods import auto
+from coterie.models import auto
 from encoded import encoded
 from said import raises
 

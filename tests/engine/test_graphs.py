@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from coterie import AECL, DECCRL, SCCL, ClusterBERT
-from coterie.engine import OPTIMIZATIONS
-from coterie.engine.data import Batch
-from coterie.engine.graphs import MAX_GRAPHS, Recorder, no_collection, shapes
+from coterie.methods.fast.graphs import MAX_GRAPHS, Recorder, no_collection, shapes
+from coterie.methods.train import OPTIMIZATIONS
+from coterie.methods.train.data import Batch
 
 WITHOUT = [name for name in OPTIMIZATIONS if name != "graphs"]
 TRAINED = {

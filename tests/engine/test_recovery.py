@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from coterie.engine import Batch, Checkpoint, train
 from coterie.errors import TrainingError
+from coterie.methods.train import Batch, Checkpoint, train
 from said import raises
 from small_training import Net, assert_equal, make, run, square, stage
 
@@ -94,7 +94,7 @@ def test_an_interrupt_in_the_step_that_ends_a_stage_does_not_lengthen_it(
         return square(net, batch)
 
     monkeypatch.setattr(
-        "coterie.engine.loop.stop_on_interrupt",
+        "coterie.methods.train.loop.stop_on_interrupt",
         lambda wanted: contextlib.nullcontext(lambda: len(calls) == 4),  # the second look
     )
     for _ in range(2):

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from coterie.engine import Batch, Run, train
-from coterie.engine.tensor_float import tensor_float
+from coterie.methods.fast.tensor_float import tensor_float
+from coterie.methods.train import Batch, Run, train
 from small_training import Net, make, run, square, stage
 
 

@@ -12,9 +12,8 @@ from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
 from coterie import ADSL
-from coterie.blocks.assign import NeighborAssigner
+from coterie.arrays.assign import NeighborAssigner
 from coterie.encoders import load_saved
-from coterie.engine import TrainingContext, TrainingData
 from coterie.errors import DataError
 from coterie.methods import adsl as module
 from coterie.methods.adsl import (
@@ -34,7 +33,8 @@ from coterie.methods.adsl import (
     soft_cross_entropy,
     soft_labels,
 )
-from coterie.words import stem
+from coterie.methods.train import TrainingContext, TrainingData
+from coterie.texts.words import stem
 from said import raises
 
 

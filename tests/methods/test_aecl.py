@@ -9,10 +9,8 @@ import torch
 from torch import nn
 
 from coterie import AECL, load
-from coterie.blocks.nt_xent import nt_xent
-from coterie.blocks.shares import cluster_shares
+from coterie.arrays.shares import cluster_shares
 from coterie.encoders import VectorEncoder
-from coterie.engine import Stage, TrainingContext, TrainingData
 from coterie.methods.aecl import (
     AttentionAssigner,
     AttentionHeads,
@@ -25,6 +23,8 @@ from coterie.methods.aecl import (
     trusted_nll,
     without_empty,
 )
+from coterie.methods.losses.nt_xent import nt_xent
+from coterie.methods.train import Stage, TrainingContext, TrainingData
 
 
 def test_three_matrices_equal_a_loop() -> None:
@@ -455,7 +455,7 @@ def test_the_released_form_and_the_printed_one_differ_from_the_default() -> None
 
 
 def test_what_is_only_watched_does_not_train() -> None:
-    from coterie.engine.history import History
+    from coterie.methods.train.history import History
 
     row = {"stage": "a", "terms": {"contrast": 1.0, "~stray": 5.0}}
     assert History([row]).losses() == [1.0]

@@ -7,15 +7,15 @@ from sklearn.metrics import adjusted_rand_score
 
 import coterie
 from coterie import Auto, TwoStep
-from coterie import consensus as runs_module
-from coterie.blocks.assign import LinearAssigner, probabilities
-from coterie.blocks.graph import knn_smooth, principal_part
-from coterie.blocks.kmeans import KMeans
-from coterie.blocks.ridge import RidgeClassifier
-from coterie.consensus import consensus, n_neighbors
-from coterie.methods import auto
-from coterie.metrics import accuracy
-from coterie.neighbors import nearest_rows
+from coterie.arrays import consensus as runs_module
+from coterie.arrays.assign import LinearAssigner, probabilities
+from coterie.arrays.consensus import consensus, n_neighbors
+from coterie.arrays.graph import knn_smooth, principal_part
+from coterie.arrays.kmeans import KMeans
+from coterie.arrays.metrics import accuracy
+from coterie.arrays.neighbors import nearest_rows
+from coterie.arrays.ridge import RidgeClassifier
+from coterie.models import auto
 
 
 def fit(x, labels, k, weights=None):
@@ -36,7 +36,7 @@ def test_one_factor_serves_several_labels(monkeypatch) -> None:
     x, labels, noisy = blobs(noise=0.3)
     weights = np.random.default_rng(1).integers(1, 5, len(x)).astype(np.float32)
     whole = RidgeClassifier(x, weights)
-    monkeypatch.setattr("coterie.blocks.ridge.BLOCK", 37)
+    monkeypatch.setattr("coterie.arrays.ridge.BLOCK", 37)
     parts = RidgeClassifier(x, weights)
     rows = np.hstack([x, np.ones((len(x), 1))])
     for given in (labels, noisy):
@@ -98,7 +98,7 @@ def test_the_steps_are_those_of_the_description(corpus) -> None:
     texts = list(dict.fromkeys(corpus[0]))
     model = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
     x = model.distinct_vectors_
-    seed = coterie._random.derive_seed(model.seed_, "start")
+    seed = coterie._util.random.derive_seed(model.seed_, "start")
     k = n_neighbors(len(x), 6)
     first = principal_part(x, 100)
     for column in range(first.shape[1]):
@@ -107,7 +107,7 @@ def test_the_steps_are_those_of_the_description(corpus) -> None:
     smoothed = knn_smooth(first, nearest_rows(x, k + 1), 8, 0.1)
     ones = np.ones(len(x), dtype=np.float32)
     runs = [
-        KMeans(n_clusters=6, seed=coterie._random.derive_seed(seed, "run", i), n_init=1)(
+        KMeans(n_clusters=6, seed=coterie._util.random.derive_seed(seed, "run", i), n_init=1)(
             torch.from_numpy(smoothed), ones
         ).labels
         for i in range(20)
@@ -193,7 +193,7 @@ def test_unequal_sizes_are_found_by_linkage(effort: str, tail, tmp_path) -> None
     texts, truth = tail
     model = Auto(30, encoder="tfidf-svd", effort=effort, random_state=0).fit(texts)
     x = model.distinct_vectors_
-    seed = coterie._random.derive_seed(model.seed_, "start")
+    seed = coterie._util.random.derive_seed(model.seed_, "start")
     ones = np.ones(len(x), dtype=np.float32)
     smoothed = runs_module.neighborhood(x, 30, flatten=0.25).smoothed(weighted=True)
     found = runs_module.linked(smoothed, 30, 60, ones, seed)

@@ -11,18 +11,18 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from coterie import Consensus, TwoStep
-from coterie._random import derive_seed
-from coterie.blocks.kmeans import KMeans
-from coterie.blocks.linkage import agglomerate
+from coterie._util.random import derive_seed
+from coterie.arrays.kmeans import KMeans
+from coterie.arrays.linkage import agglomerate
+from coterie.arrays.metrics import accuracy
 from coterie.errors import DataError, MissingError
-from coterie.methods.classical import (
+from coterie.methods.dec import IDEC
+from coterie.models.two_step import (
     dense_groups,
     kept_threads,
     mixture_labels,
     reduce_by_umap,
 )
-from coterie.methods.dec import IDEC
-from coterie.metrics import accuracy
 from said import raises
 
 
@@ -169,7 +169,7 @@ def test_umap_reduces_to_one_more_than_the_clusters(monkeypatch: pytest.MonkeyPa
         seen.append((dim, n_neighbors))
         return vectors
 
-    monkeypatch.setattr("coterie.methods.classical.reduce_by_umap", reduced)
+    monkeypatch.setattr("coterie.models.two_step.reduce_by_umap", reduced)
     x, _ = cloud()
     for dim in (None, 7):
         TwoStep(4, reduce="umap", reduced_dim=dim, encoder="precomputed").fit(x)
@@ -211,12 +211,12 @@ def test_the_result_is_nearer_to_the_members_than_they_are_to_each_other() -> No
 
 
 def test_linkage_is_left_out_where_it_would_take_too_long(monkeypatch) -> None:
-    monkeypatch.setattr("coterie.methods.classical.LINKED", 100)
+    monkeypatch.setattr("coterie.models.two_step.LINKED", 100)
 
     def refused(*_):
         raise AssertionError("linkage was asked")
 
-    monkeypatch.setattr("coterie.methods.classical.agglomerate", refused)
+    monkeypatch.setattr("coterie.models.two_step.agglomerate", refused)
     model = Consensus(6, encoder="precomputed", n_members=5, random_state=0).fit(groups()[0])
     assert len(model.agreement_) == 5
 

@@ -20,7 +20,6 @@ from transformers import (
 
 from coterie import ClusterBERT, load
 from coterie.encoders import VectorEncoder, load_encoder, sentence
-from coterie.engine import TrainingContext, TrainingData
 from coterie.errors import UsageError
 from coterie.methods.cluster_bert import (
     ClusterBERTNet,
@@ -38,6 +37,7 @@ from coterie.methods.cluster_bert import (
     soft_cross_entropy,
     survivors,
 )
+from coterie.methods.train import TrainingContext, TrainingData
 from loops import loop_target
 from said import raises
 
@@ -497,7 +497,7 @@ def test_prediction_and_the_saved_model_need_no_words(tiny_encoder: Path, topics
 
 
 def test_recorded_stages_are_indices_of_kmeans_on_the_vectors_then(topics) -> None:
-    from coterie.metrics import dunn, silhouette
+    from coterie.arrays.metrics import dunn, silhouette
 
     texts = [*topics[0], "", topics[0][0]]
     model = ClusterBERT(3, encoder="tfidf", record_stages=True, guard=False, **FAST).fit(texts)

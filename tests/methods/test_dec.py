@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from coterie import DEC, IDEC, Autoencoder
-from coterie.blocks.layers import mlp
-from coterie.engine import TrainingContext
 from coterie.methods.dec import pair_error, reconstruction_error, sharpen
+from coterie.methods.losses.layers import mlp
+from coterie.methods.train import TrainingContext
 from loops import loop_target
 
 

@@ -14,11 +14,8 @@ from sklearn.decomposition import PCA
 
 import coterie
 from coterie import DECCRL
-from coterie._progress import Progress
-from coterie.blocks.nt_xent import nt_xent
-from coterie.blocks.student_t import log_assignment
+from coterie._util.progress import Progress
 from coterie.encoders import VectorEncoder
-from coterie.engine import TrainingContext, TrainingData
 from coterie.methods import deccrl as block
 from coterie.methods.deccrl import (
     DECCRLNet,
@@ -35,6 +32,9 @@ from coterie.methods.deccrl import (
     top_words,
     topic_terms,
 )
+from coterie.methods.losses.nt_xent import nt_xent
+from coterie.methods.losses.student_t import log_assignment
+from coterie.methods.train import TrainingContext, TrainingData
 
 COUNTS = csr_matrix(
     np.array([[2, 0, 1, 0, 0], [0, 0, 0, 0, 0], [1, 1, 1, 0, 3], [0, 0, 0, 4, 0]], np.float32)

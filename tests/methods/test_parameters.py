@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 import coterie
 from coterie import AECL, METHODS, RSTC
-from coterie.engine import TrainingContext
 from coterie.errors import UsageError
+from coterie.methods.train import TrainingContext
 
 OUTSIDE: list[tuple[str, dict[str, Any]]] = [  # what is wrong everywhere is in the contract
     ("adsl", {"attention_min": 0, "decay": 0.0, "dropout": 1.0, "max_features": 0}),

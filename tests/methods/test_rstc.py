@@ -10,7 +10,6 @@ from torch import Tensor
 
 from coterie import RSTC
 from coterie.encoders import load_encoder
-from coterie.engine import TrainingContext
 from coterie.methods.rstc import (
     DeepHead,
     HeadAssigner,
@@ -20,6 +19,7 @@ from coterie.methods.rstc import (
     label_term,
     transport_labels,
 )
+from coterie.methods.train import TrainingContext
 from loops import loop_nt_xent
 
 

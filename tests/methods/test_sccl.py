@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from coterie import SCCL
-from coterie.blocks.nt_xent import nt_xent
 from coterie.encoders import VectorEncoder
-from coterie.engine import TrainingContext, TrainingData
 from coterie.errors import TrainingError
+from coterie.methods.losses.nt_xent import nt_xent
 from coterie.methods.sccl import SCCLNet, cluster_term, contrast_term, count_clusters
+from coterie.methods.train import TrainingContext, TrainingData
 from said import raises
 
 

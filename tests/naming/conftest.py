@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from coterie.description import Cluster
-from coterie.description.describe import Neighbor
+from coterie.describe import Cluster
+from coterie.describe.describe import Neighbor
 from endpoint_server import EndpointServer, send
 
 

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from coterie._http import EndpointError, UnusableError, check_url
+from coterie._util.http import EndpointError, UnusableError, check_url
+from coterie.describe.naming.endpoint import Endpoint
 from coterie.errors import UsageError
-from coterie.naming.endpoint import Endpoint
 
 BODY = {"model": "tiny", "messages": [{"role": "user", "content": "Words: héllo"}]}
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 import coterie
-from coterie.naming import Endpoint, EndpointError, NameOptions, ask_names, make_requests
-from coterie.naming.namer import read_answer
+from coterie.describe.naming import Endpoint, EndpointError, NameOptions, ask_names, make_requests
+from coterie.describe.naming.namer import read_answer
 
 
 def quick(server) -> Endpoint:

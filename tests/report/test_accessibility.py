@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import coterie
-from coterie.comparison.page import write_comparison
+from coterie.runs.comparison.page import write_comparison
 from coterie.serve.state import read_snapshot
 from trees import nested_texts
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from coterie.description import Cluster
-from coterie.report import Points, ReportData, without_texts, write_report
-from coterie.summary import make_overview
+from coterie.describe import Cluster
+from coterie.describe.summary import make_overview
+from coterie.page import Points, ReportData, without_texts, write_report
 
 HOSTILE = [
     "</script><script>window.hacked = 1</script>",

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.comparison import Side, compare
-from coterie.comparison.page import write_comparison
+from coterie.runs.comparison import Side, compare
+from coterie.runs.comparison.page import write_comparison
 
 HOSTILE = [
     "</script><script>window.hacked = 1</script>",

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.comparison.clusters import contrast, weigh_words
-from coterie.description import Cluster
-from coterie.report import Points, ReportData, without_texts, write_report
+from coterie.describe import Cluster
+from coterie.page import Points, ReportData, without_texts, write_report
+from coterie.runs.comparison.clusters import contrast, weigh_words
 
 HOSTILE = "parcel <img src=x onerror=window.hacked=1>"
 TEXTS = [*["refund please today"] * 9, "refund of the parcel", *["parcel lost again"] * 9, HOSTILE]

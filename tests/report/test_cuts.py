@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 import coterie
-from coterie.description import Cluster
-from coterie.report import Points, ReportData, render, without_texts, write_report
-from coterie.report.folder import read_run
-from coterie.report.looks import looks
-from coterie.report.page import SHADES, SHAPES
-from coterie.run_files import RunFiles
-from coterie.summary import make_overview
-from coterie.tree import Tree, numbered
+from coterie.describe import Cluster
+from coterie.describe.summary import make_overview
+from coterie.describe.tree import Tree, numbered
+from coterie.page import Points, ReportData, render, without_texts, write_report
+from coterie.page.looks import looks
+from coterie.page.page import SHADES, SHAPES
+from coterie.runs.page_data import read_run
+from coterie.runs.run_files import RunFiles
 
 SIZES = np.array([5, 4, 3, 3, 2, 2, 1, 1])  # texts of the eight finest clusters
 # Places that are joined, nearest first: four clusters in the medium cut.

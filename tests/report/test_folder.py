@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import coterie
-from coterie.corpus.write import write_rows
-from coterie.description import Cluster, Neighbor
-from coterie.description.columns import sort_into_periods
-from coterie.report import Points, ReportData, render, without_texts
-from coterie.report.folder import make_map, read_run, write_map
-from coterie.report.points import EMPTY, encode_column, pack, safe_json, visible
+from coterie.describe import Cluster, Neighbor
+from coterie.describe.columns import sort_into_periods
+from coterie.page import Points, ReportData, render, without_texts
+from coterie.page.points import EMPTY, encode_column, pack, safe_json, visible
+from coterie.runs.page_data import make_map, read_run, write_map
+from coterie.texts.write import write_rows
 
 NASTY = "</script><!-- & \u2028 \u2029 \x00 \ud800"
 

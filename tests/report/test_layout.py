@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from coterie.report import layout
-from coterie.report.folder import make_map
-from coterie.report.layout import SIDE, discs, map_texts, sample_rows
+from coterie.page import layout
+from coterie.page.layout import SIDE, discs, map_texts, sample_rows
+from coterie.runs.page_data import make_map
 
 
 def blobs(sizes: list[int], dim: int = 20, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

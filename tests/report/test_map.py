@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.description import Cluster
-from coterie.description.columns import sort_into_periods
-from coterie.report import Points, ReportData, write_report
-from coterie.tree import numbered
+from coterie.describe import Cluster
+from coterie.describe.columns import sort_into_periods
+from coterie.describe.tree import numbered
+from coterie.page import Points, ReportData, write_report
 
 STATE = "document.getElementById('canvas').mapState()"
 CHANNELS = ["mail", "chat", "app"]

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from coterie.description import Cluster
-from coterie.report import Outlier, Outliers, Points, ReportData, cluster_tree, write_report
+from coterie.describe import Cluster
+from coterie.page import Outlier, Outliers, Points, ReportData, cluster_tree, write_report
 
 NASTY = "</summary><img src=x onerror=window.hacked=1>\x1b[31m"
 

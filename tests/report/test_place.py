@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from coterie._random import numpy_generator
-from coterie.report import layout as module
-from coterie.report.layout import PUSHES, A, B, _pull, _push, place
+from coterie._util.random import numpy_generator
+from coterie.page import layout as module
+from coterie.page.layout import PUSHES, A, B, _pull, _push, place
 
 
 def graph(n: int = 30, k: int = 5) -> tuple[np.ndarray, np.ndarray]:

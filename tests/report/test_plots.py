@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 import commands
 import coterie
 from coterie.errors import DataError, UsageError
-from coterie.report.folder import read_run
+from coterie.runs.page_data import read_run
 from said import raises, says
 from trees import nested_texts
 

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie import run_files
 from coterie.errors import DataError
-from coterie.report.folder import skim
-from coterie.run_files import read_assignments
+from coterie.runs import run_files
+from coterie.runs.page_data import skim
+from coterie.runs.run_files import read_assignments
 from said import raises
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import coterie
-from coterie import neighbors, outliers
-from coterie.corpus import corpus, read
-from coterie.description.terms import Terms
+from coterie.arrays import neighbors, outliers
+from coterie.describe.terms import Terms
 from coterie.encoders import Encoder, SentenceEncoder, no_cache
 from coterie.encoders.lexical import VectorEncoder
 from coterie.runs import fit
+from coterie.texts import corpus, read
 
 # Functions for which neighbours may be searched.
 PLACES = {

@@ -12,7 +12,7 @@ import pytest
 import commands
 import coterie
 from coterie.errors import CoterieError, DataError, UsageError
-from coterie.words import cutting
+from coterie.texts.words import cutting
 from said import raises
 
 FRUIT = ["red apple", "green apple", "ripe apple", "sweet apple", "sour apple", "apple pie"]

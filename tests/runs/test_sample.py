@@ -11,9 +11,9 @@ import pytest
 
 from commands import rows, run
 from coterie import load
-from coterie.corpus import read_corpus, survey
-from coterie.corpus.read import TextStream
 from coterie.runs.sample import LARGE, sample_size
+from coterie.texts import read_corpus, survey
+from coterie.texts.read import TextStream
 from said import says
 
 OPTIONS = ["-k", "4", "--encoder", "tfidf-svd", "--method", "kmeans", "--set", "fit_sample=150"]

@@ -10,10 +10,10 @@ import pytest
 
 import commands
 import coterie
-from coterie.editing import edit
 from coterie.errors import DataError, UsageError
-from coterie.measured import ClusterStability, Stability
 from coterie.runs import open_run, stability
+from coterie.runs.editing import edit
+from coterie.runs.measured import ClusterStability, Stability
 from coterie.runs.stability import best_jaccard, word_npmi
 from said import raises
 from trees import nested_texts

@@ -13,13 +13,13 @@ import commands
 import coterie
 from commands import rows
 from commands import run as call
-from coterie.blocks.assign import LinearAssigner
-from coterie.blocks.ridge import RidgeClassifier
-from coterie.editing import edit, undo
+from coterie.arrays.assign import LinearAssigner
+from coterie.arrays.novelty import place_new
+from coterie.arrays.ridge import RidgeClassifier
 from coterie.errors import UsageError
-from coterie.novelty import place_new
 from coterie.runs import open_run
 from coterie.runs.added import fit_classifier, held_out, learn_new
+from coterie.runs.editing import edit, undo
 from coterie.runs.update import update
 from said import raises, says
 from trees import members, whole

@@ -12,8 +12,8 @@ import pytest
 
 import commands
 import coterie
-from coterie.corpus.vectors import VectorRows
 from coterie.errors import DataError, UsageError
+from coterie.texts.vectors import VectorRows
 from said import raises, says
 
 # Rows without a text, and texts that come again; the words say nothing about the clusters.
@@ -124,7 +124,7 @@ def test_the_command_with_a_file_and_a_column(tmp_path: Path) -> None:
     assert says(refused.output, "texts have no vector", "2", "2")
     assert not (tmp_path / "p.csv").exists()
     commands.run(*predict, "--vectors", tmp_path / "new.npy")
-    found, _ = coterie.corpus.read_table(tmp_path / "p.csv")
+    found, _ = coterie.texts.read_table(tmp_path / "p.csv")
     labels = coterie.open_run(out).labels
     assert [int(c) for c in found["cluster"].to_pylist()] == [labels[0], labels[1]]
 

@@ -13,7 +13,7 @@ import pytest
 
 import coterie
 from browser import Page
-from coterie.editing import edit
+from coterie.runs.editing import edit
 from coterie.serve.access import Tokens
 
 PATIENCE = 60_000  # milliseconds

@@ -18,8 +18,8 @@ import pytest
 import commands
 import coterie
 from coterie import open_run
-from coterie._folders import held
-from coterie.editing import edit
+from coterie._util.folders import held
+from coterie.runs.editing import edit
 from coterie.serve import routes
 from trees import whole
 

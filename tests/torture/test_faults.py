@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coterie import TwoStep, _validation
-from coterie.blocks.linkage import agglomerate
+from coterie import TwoStep
+from coterie._util import validation as _validation
+from coterie.arrays.linkage import agglomerate
 from coterie.errors import DataError
 from said import raises
 

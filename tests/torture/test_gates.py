@@ -21,10 +21,10 @@ import pytest
 
 import commands
 import coterie
-from coterie._files import append
-from coterie._trust import check_shape, inside, parse_json
-from coterie.engine.history import History
+from coterie._util.files import append
+from coterie._util.trust import check_shape, inside, parse_json
 from coterie.errors import DataError, UsageError
+from coterie.methods.train.history import History
 from said import raises, says
 
 EDITS = '- merge: [0, 1]\n- rename: {2: "Refunds"}\n'
@@ -326,13 +326,13 @@ def test_a_pipe_of_another_encoding_gets_utf8(monkeypatch, tmp_path: Path) -> No
 def test_an_unknown_fault_is_one_line_and_a_log(run: Path, monkeypatch, tmp_path: Path) -> None:
     import tempfile
 
-    import coterie.run_files
+    import coterie.runs.run_files
 
     def broken(folder: Path) -> None:
         raise ZeroDivisionError("as never seen\nbefore")
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(coterie.run_files, "read_manifest", broken)
+    monkeypatch.setattr(coterie.runs.run_files, "read_manifest", broken)
     done = commands.run("report", run, code=1)
     assert isinstance(done.exception, SystemExit)
     said = done.output.strip()
@@ -403,8 +403,8 @@ def drip_an_error(connection, ended) -> None:
 
 
 def test_a_timeout_holds_whatever_the_server_does(raw_server) -> None:
-    from coterie._http import EndpointError
-    from coterie.naming.endpoint import Endpoint
+    from coterie._util.http import EndpointError
+    from coterie.describe.naming.endpoint import Endpoint
 
     threads = threading.active_count()
     url, begun = raw_server(drip_an_error), time.monotonic()

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from coterie._folders import delete, held, one_state
-from coterie._trust import read_json
+from coterie._util.folders import delete, held, one_state
+from coterie._util.trust import read_json
 from coterie.runs.label import Labeller
 from endpoint_server import EndpointServer, send
 
@@ -211,7 +211,7 @@ def test_an_edit_killed_between_two_renames_is_mended_by_any_verb(place: Place) 
 
 
 def edit_for_ever(run: str, edits: str, end: float) -> None:
-    from coterie.editing import edit, undo
+    from coterie.runs.editing import edit, undo
 
     while time.monotonic() < end:
         edit(run, edits)

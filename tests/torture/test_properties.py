@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import coterie
-from coterie import METHODS, metrics, read_corpus
-from coterie.corpus.corpus import clean_text, has_words
+from coterie import METHODS, read_corpus
+from coterie.arrays import metrics
 from coterie.errors import CoterieError
+from coterie.texts.corpus import clean_text, has_words
 
 EXAMPLES = 25
 QUICK = settings(

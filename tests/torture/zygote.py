@@ -19,7 +19,7 @@ import traceback
 from pathlib import Path
 
 from coterie.cli import main
-from coterie.methods import BUILT_IN
+from coterie.models.registry import BUILT_IN
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from warm import import_all

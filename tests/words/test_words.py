@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from coterie.errors import DataError, UsageError
-from coterie.words import Vocabulary, split_words, stem
-from coterie.words.vectors import make_word_vectors, read_word_vectors, width_of
+from coterie.methods.word_vectors import make_word_vectors, read_word_vectors, width_of
+from coterie.texts.words import Vocabulary, split_words, stem
 from said import raises
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie._types import Floats
-from coterie.base import TextClusterer
+from coterie._util.types import Floats
+from coterie.arrays.metrics import accuracy, cluster_means, nmi
 from coterie.errors import DataError, UsageError
-from coterie.metrics import accuracy, cluster_means, nmi
+from coterie.models import TextClusterer
 
 
 def stage_indices(

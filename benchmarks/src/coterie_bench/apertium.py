@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from coterie.augmentation.base import Augmenter, Keys
-from coterie.corpus.corpus import clean_text
 from coterie.errors import CoterieError, MissingError
+from coterie.methods.augmentation.base import Augmenter, Keys
+from coterie.texts.corpus import clean_text
 
 PROGRAM = re.compile(r"(^|\|\s*)([\w-]+)")  # of each part of a pipeline
 SPECIAL = re.compile(r"([\[\]{}^$/\\@<>])")  # signs of Apertium's own stream format

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from coterie._progress import say
-from coterie._validation import check_choice, whole_number
+from coterie._util.progress import say
+from coterie._util.validation import check_choice, whole_number
 from coterie.cli import options
 from coterie.cli.app import spare_processor
 from coterie.cli.options import parse_value
@@ -239,7 +239,7 @@ def tables(
         coterie-bench tables
         coterie-bench tables --results results --format latex --out tables.tex
     """
-    from coterie._files import write_text
+    from coterie._util.files import write_text
     from coterie_bench.beside import details, long_form, overview
     from coterie_bench.tables import METRICS, read_folder
 
@@ -387,7 +387,7 @@ def datasets(
         coterie-bench datasets show stackoverflow
         coterie-bench datasets get tweet --data benchmarks
     """
-    from coterie._progress import make_progress
+    from coterie._util.progress import make_progress
     from coterie_bench.datasets import CARDS, PAIRS, get_dataset, locate_dataset
 
     check_choice("action", action, ["list", "show", "get"])

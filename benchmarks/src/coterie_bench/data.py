@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from coterie._files import sha256_file
-from coterie._random import numpy_generator
-from coterie.corpus import read_corpus, sample
-from coterie.corpus.corpus import check_column
+from coterie._util.files import sha256_file
+from coterie._util.random import numpy_generator
 from coterie.errors import DataError, UsageError
+from coterie.texts import read_corpus, sample
+from coterie.texts.corpus import check_column
 from coterie_bench.datasets import load_dataset
 from coterie_bench.suites import DataFile
 

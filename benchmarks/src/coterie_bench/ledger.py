@@ -23,16 +23,16 @@ from typing import IO, TYPE_CHECKING, Any
 
 from filelock import lock_descriptor
 
-from coterie._facts import hardware, versions
-from coterie._files import open_own, open_regular, plain
+from coterie._util.facts import hardware, versions
+from coterie._util.files import open_own, open_regular, plain
 from coterie.encoders import AUTO, DEFAULT
 from coterie.errors import DataError
-from coterie.methods import METHODS
+from coterie.models.registry import METHODS
 from coterie_bench.datasets import PAIRS
 from coterie_bench.suites import Job
 
 if TYPE_CHECKING:
-    from coterie.base import TextClusterer
+    from coterie.models import TextClusterer
     from coterie_bench.data import Data
 
 Row = dict[str, Any]

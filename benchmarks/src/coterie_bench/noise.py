@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie._progress import Progress
-from coterie._types import Floats, Ints
-from coterie.base import TextClusterer
+from coterie._util.progress import Progress
+from coterie._util.types import Floats, Ints
 from coterie.encoders import Encoder
+from coterie.models import TextClusterer
 from coterie_bench.ledger import Row
 from coterie_bench.tables import shown
 

@@ -18,14 +18,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from coterie._validation import check_choice, check_integer
-from coterie.base import TextClusterer
-from coterie.choose import Choice, choose_n_clusters
+from coterie._util.validation import check_choice, check_integer
 from coterie.encoders import AUTO, DEFAULT, BagOfWords
 from coterie.encoders.load import locate
 from coterie.encoders.static import is_static
 from coterie.errors import CoterieError
-from coterie.methods import METHODS, make_method
+from coterie.models import TextClusterer
+from coterie.models.choose import Choice, choose_n_clusters
+from coterie.models.registry import METHODS, make_method
 from coterie_bench.apertium import Apertium
 from coterie_bench.data import Data, load_data, split
 from coterie_bench.datasets import PAIRS, find_pairs

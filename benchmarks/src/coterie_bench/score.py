@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from coterie._facts import peak_memory
-from coterie._validation import check_device
-from coterie.base import TextClusterer
-from coterie.engine import TrainedClusterer
-from coterie.metrics import correct, external_scores, silhouette
-from coterie.words.vectors import kind_of
+from coterie._util.facts import peak_memory
+from coterie._util.validation import check_device
+from coterie.arrays.metrics import correct, external_scores, silhouette
+from coterie.methods.train import TrainedClusterer
+from coterie.methods.word_vectors import kind_of
+from coterie.models import TextClusterer
 from coterie_bench.analysis import stage_indices
 from coterie_bench.data import Data
 from coterie_bench.ledger import Row, facts

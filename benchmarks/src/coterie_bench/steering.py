@@ -23,17 +23,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from coterie._random import numpy_generator
-from coterie._types import Floats, Ints
-from coterie._validation import check_device
-from coterie.base import TextClusterer
-from coterie.base.fitting import Fitting
+from coterie._util.random import numpy_generator
+from coterie._util.types import Floats, Ints
+from coterie._util.validation import check_device
+from coterie.arrays.metrics import accuracy, ami, nmi
+from coterie.arrays.neighbors import unit_rows
 from coterie.encoders import DEFAULT, Encoder
 from coterie.encoders.lexical import MixedItems
-from coterie.guidance import Guidance
-from coterie.methods import make_method
-from coterie.metrics import accuracy, ami, nmi
-from coterie.neighbors import unit_rows
+from coterie.models import TextClusterer
+from coterie.models.fitting import Fitting
+from coterie.models.guidance import Guidance
+from coterie.models.registry import make_method
 from coterie_bench.data import load_data
 from coterie_bench.datasets import DEV
 from coterie_bench.ledger import Ledger, Row, facts, read_results

@@ -24,7 +24,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from coterie._validation import check_choice, check_integer
+from coterie._util.validation import check_choice, check_integer
 from coterie.errors import UsageError
 from coterie_bench.datasets import CARDS, GROUPS, PAIRS
 
@@ -214,7 +214,7 @@ def entries_for(methods: Iterable[str]) -> tuple[Entry, ...]:
 
     Trained systems run as in the suite ``systems``.
     """
-    from coterie.methods import METHODS
+    from coterie.models.registry import METHODS
 
     listed = [e for name in ("two-step", "dev") for e in SUITES[name].entries]
     known = {entry.method: entry for entry in (*listed, *SUITES["systems"].entries)}
@@ -244,8 +244,8 @@ def read_suite(path: Path) -> Suite:
 
 def check_entries(suite: Suite, where: str) -> None:
     """Refuse entries that cannot run: unknown methods, presets, parameters, values, views."""
-    from coterie.augmentation.run import is_kind
-    from coterie.methods import METHODS
+    from coterie.methods.augmentation.run import is_kind
+    from coterie.models.registry import METHODS
 
     for entry in suite.entries:
         at = f"{where}, entry {entry.label!r}"

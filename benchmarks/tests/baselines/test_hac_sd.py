@@ -10,8 +10,8 @@ from scipy.spatial.distance import squareform
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 
-from coterie import neighbors
-from coterie.blocks.linkage import cut
+from coterie.arrays import neighbors
+from coterie.arrays.linkage import cut
 from coterie_bench.baselines import hac_sd as block
 from coterie_bench.baselines.hac_sd import (
     HACSD,
@@ -192,7 +192,7 @@ def test_a_round_is_a_classifier_on_the_texts_it_was_not_taught() -> None:
     wrong = np.roll(truth, 1)[np.random.default_rng(1).permutation(90)]
     weights = np.random.default_rng(2).integers(1, 3, 90).astype(float)
     most = limits(1, 3)[0] / 100 * weights.sum() / 3
-    from coterie._random import derive_seed
+    from coterie._util.random import derive_seed
 
     teachers = choose_training(x, wrong, weights, most, derive_seed(3, "teach", 0))
     model = LogisticRegression(max_iter=300)

@@ -8,7 +8,7 @@ from conftest import TOPICS
 from sklearn.metrics import adjusted_rand_score
 
 import coterie
-from coterie.blocks.assign import make_assigner, probabilities
+from coterie.arrays.assign import make_assigner, probabilities
 from coterie_bench.baselines.lda import LDA, ShareAssigner, fair_handicap
 
 

@@ -9,7 +9,7 @@ import torch
 from scipy.sparse import csr_matrix
 from sklearn.metrics import adjusted_rand_score
 
-from coterie import neighbors
+from coterie.arrays import neighbors
 from coterie_bench.baselines import stcc as block
 from coterie_bench.baselines.stcc import (
     STCC,

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from coterie.blocks.nt_xent import nt_xent
+from coterie.methods.losses.nt_xent import nt_xent
 from coterie_bench.baselines.vascl import (
     VaSCL,
     VaSCLNet,

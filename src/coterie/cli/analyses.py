@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from coterie._progress import say
+from coterie._util.progress import say
 from coterie.cli import options
 from coterie.cli.options import option, switch
 from coterie.cli.talk import say_reading, show_json, show_lines, show_table
@@ -18,7 +18,7 @@ from coterie.errors import DataError, UsageError, counted
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from coterie.comparison import Change, ClusterComparison, Comparison, Contrast
+    from coterie.runs.comparison import Change, ClusterComparison, Comparison, Contrast
 
 FLOWS = 10  # groups of moved rows in the terminal; the page and --json have all
 A_RUN_OR_TABLE = "Folder of a run, or a table with clusters."
@@ -63,9 +63,9 @@ def compare(  # noqa: C901 - one branch for each option
         coterie compare a.csv b.csv --a-column topic --b-column cluster --id-column ticket
         coterie compare october.clusters --clusters 3 7
     """
-    from coterie.comparison import compare as find
-    from coterie.comparison import compare_clusters
-    from coterie.comparison.page import write_comparison
+    from coterie.runs.comparison import compare as find
+    from coterie.runs.comparison import compare_clusters
+    from coterie.runs.comparison.page import write_comparison
     from coterie.runs.outputs import check_output, is_comparison
 
     if (after is None) == (clusters is None):
@@ -97,8 +97,8 @@ def compare(  # noqa: C901 - one branch for each option
 
 def show_comparison(found: Comparison) -> None:
     """Print matched clusters side by side, then where rows have moved."""
-    from coterie.comparison.page import table_rows
-    from coterie.report.points import shorten, visible
+    from coterie.page.points import shorten, visible
+    from coterie.runs.comparison.page import table_rows
 
     def cells(change: Change | None) -> list[object]:
         if change is None:
@@ -125,7 +125,7 @@ def show_comparison(found: Comparison) -> None:
 
 def show_clusters(found: ClusterComparison, no_texts: bool, as_json: bool) -> None:
     """Print how two clusters differ."""
-    from coterie.report.points import shorten, visible
+    from coterie.page.points import shorten, visible
 
     found = found.without_texts() if no_texts else found
     if as_json:
@@ -180,7 +180,7 @@ def stability(
         coterie stability tickets.clusters
         coterie stability tickets.clusters --seeds 5 --halves 10 --json
     """
-    from coterie.report.points import shorten, visible
+    from coterie.page.points import shorten, visible
     from coterie.runs import stability as measure
 
     found = measure(run, seeds=seeds, halves=halves, verbose=0 if quiet else 1)
@@ -235,10 +235,10 @@ def evaluate(
 
         coterie evaluate tickets.clusters/assignments.csv --labels theme
     """
-    from coterie.corpus import read_table
-    from coterie.corpus.corpus import check_column
-    from coterie.metrics import external_scores
-    from coterie.report.folder import cluster_columns
+    from coterie.arrays.metrics import external_scores
+    from coterie.runs.page_data import cluster_columns
+    from coterie.texts import read_table
+    from coterie.texts.corpus import check_column
 
     table, notes = read_table(file, format=format, encoding=encoding, header=True)
     say_reading(notes)
@@ -270,8 +270,8 @@ def _labelled(
     table: pa.Table, labels: str, column: str, called: str, ignore: list[str]
 ) -> tuple[list[tuple[str, str]], Counter[str]]:
     """True label and cluster of the rows that have both, and why others are left out."""
-    from coterie.corpus.corpus import cell_values, value_to_text
-    from coterie.run_files import NO_CLUSTER
+    from coterie.describe.names import NO_CLUSTER
+    from coterie.texts.corpus import cell_values, value_to_text
 
     pairs, left_out = [], Counter[str]()
     names = cell_values(table.column(called)) if called else [None] * len(table)

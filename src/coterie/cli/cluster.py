@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from coterie._progress import say
+from coterie._util.progress import say
 from coterie.cli.options import beside, option, parse_settings, read_text
 from coterie.cli.talk import show_json, show_lines, show_table
 from coterie.errors import UsageError
 from coterie.options import PANELS, Options
 
 if TYPE_CHECKING:
-    from coterie.description import Cluster
-    from coterie.report.html import Branch
+    from coterie.describe import Cluster
+    from coterie.describe.summary import Overview
+    from coterie.page.html import Branch
     from coterie.runs import Run
-    from coterie.summary import Overview
 
 BY_NAME = inspect.Parameter.KEYWORD_ONLY
 
@@ -129,10 +129,10 @@ TOPIC_WORDS = 4  # shown of each topic; clusters.json has more
 
 def show_run(run: Run, *, as_json: bool) -> None:
     """Print the run at a glance, the clusters and where things lie; or the clusters, as JSON."""
-    from coterie.exports import shown_languages
-    from coterie.report.html import shorten
-    from coterie.run_files import table_of
-    from coterie.summary import about_making, about_size
+    from coterie.describe.summary import about_making, about_size
+    from coterie.page.html import shorten
+    from coterie.runs.exports import shown_languages
+    from coterie.runs.run_files import table_of
 
     clusters, levels = run.clusters, run.levels
     if as_json:
@@ -170,8 +170,8 @@ def show_run(run: Run, *, as_json: bool) -> None:
 
 def _show_overview(found: Overview) -> None:
     """Print the run at a glance."""
-    from coterie.report.html import shorten
-    from coterie.summary import plain
+    from coterie.describe.summary import plain
+    from coterie.page.html import shorten
 
     rows = [[t.percent, t.name, shorten(t.example, 90)] for t in found.themes]
     show_lines(["", f"What are these texts about? {found.about}:"])
@@ -202,8 +202,8 @@ def tree_lines(
 
     ``levels`` are coarse to fine, without the clustering itself.
     """
-    from coterie.report import cluster_tree
-    from coterie.report.points import visible
+    from coterie.page import cluster_tree
+    from coterie.page.points import visible
 
     everything = [*levels, clusters]
     shown, lines = 1, len(everything[0])

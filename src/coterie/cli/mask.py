@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from coterie._progress import say
+from coterie._util.progress import say
 from coterie.cli import options
 from coterie.cli.options import option
 from coterie.cli.talk import say_reading
@@ -36,9 +36,9 @@ def mask(
         coterie mask tickets.csv --names staff.txt --id-column id --out masked.csv
         coterie cluster masked.csv
     """
-    from coterie.corpus import read_corpus, write_rows
-    from coterie.corpus.write import write_stream
-    from coterie.masking import Masker, masked_sentence
+    from coterie.texts import read_corpus, write_rows
+    from coterie.texts.masking import Masker, masked_sentence
+    from coterie.texts.write import write_stream
 
     if out is not None and out.exists():
         raise UsageError(f"{out} already exists; name another file with --out.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coterie._progress import say
+from coterie._util.progress import say
 from coterie.cli import options
 from coterie.cli.options import option, switch
 from coterie.cli.talk import show_json, show_table
@@ -41,8 +41,8 @@ def name(
         coterie name tickets.clusters --with URL --language German
         coterie edit tickets.clusters --undo
     """
-    from coterie._folders import held
-    from coterie.naming import Endpoint, EndpointError, NameOptions
+    from coterie._util.folders import held
+    from coterie.describe.naming import Endpoint, EndpointError, NameOptions
     from coterie.runs import open_run
     from coterie.runs.names import name_run, requests_for
 

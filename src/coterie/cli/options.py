@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from coterie._validation import check_choice, did_you_mean
+from coterie._util.validation import check_choice, did_you_mean
 from coterie.errors import UsageError
 from coterie.options import Options
 
@@ -29,7 +29,7 @@ def switch(flag: str, help: str) -> Any:
 def without_cache(context: typer.Context, wanted: bool) -> bool:
     """Switch the cache off until the verb is done."""
     if wanted:
-        from coterie._cache import no_cache
+        from coterie.encoders.cache import no_cache
 
         context.with_resource(no_cache())
     return wanted
@@ -82,7 +82,7 @@ SPELLED |= {"views", "fit_sample", "format", "encoding", "header"}
 
 def parse_settings(pairs: Sequence[str], method: str) -> dict[str, Any]:
     """``["steps=30", "effort=quick"]`` as options of ``cluster``, the method's in ``settings``."""
-    from coterie.methods import METHODS
+    from coterie.models.registry import METHODS
 
     cls = METHODS[check_choice("method", method, METHODS)].cls
     parameters = [f.name for f in dataclasses.fields(cls)]
@@ -123,7 +123,7 @@ def parse_value(value: str) -> Any:
 
 def beside(file: str, ending: str) -> Path:
     """The default output: beside the file or folder, with another ending."""
-    from coterie.corpus.source import file_of, is_address
+    from coterie.texts.source import file_of, is_address
 
     if is_address(file):
         raise UsageError("--out is needed when the texts are at an address.")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from coterie._files import atomic_path
-from coterie._progress import say
-from coterie._validation import check_choice
+from coterie._util.files import atomic_path
+from coterie._util.progress import say
+from coterie._util.validation import check_choice
 from coterie.cli import options
 from coterie.cli.options import option, switch
 from coterie.cli.talk import say_reading, show_json, show_lines
@@ -18,7 +18,7 @@ from coterie.errors import UsageError, counted
 from coterie.options import read_formats, read_number
 
 if TYPE_CHECKING:
-    from coterie.drift import Drift
+    from coterie.describe.drift import Drift
 
 
 def predict(
@@ -79,7 +79,7 @@ def predict(
         cat new.jsonl | coterie predict tickets.clusters - --format jsonl | head
         coterie predict tickets.clusters parts/ --out labelled.parquet --engine ray
     """
-    from coterie.drift import read_share
+    from coterie.describe.drift import read_share
     from coterie.runs.large import predict_file
 
     limit = None if fail_above is None else read_share(fail_above)
@@ -156,7 +156,7 @@ def update(
         coterie update tickets.clusters new.csv
         coterie edit tickets.clusters --undo
     """
-    from coterie.drift import read_share
+    from coterie.describe.drift import read_share
     from coterie.runs.update import update as add_rows
 
     limit = None if fail_above is None else read_share(fail_above)
@@ -343,7 +343,7 @@ def export(
         coterie export tickets.clusters --to xlsx
         coterie export tickets.clusters --to xlsx,parquet --no-texts --out for-the-boss
     """
-    from coterie.exports import export_run
+    from coterie.runs.exports import export_run
 
     done = export_run(folder, read_formats(to, "to"), texts=not no_texts, out=out)
     for note in done.notes:

@@ -6,8 +6,8 @@ import os
 
 import typer
 
-from coterie._progress import say
-from coterie._validation import need
+from coterie._util.progress import say
+from coterie._util.validation import need
 from coterie.cli.options import option, switch
 from coterie.errors import UsageError
 

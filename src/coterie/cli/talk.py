@@ -24,12 +24,12 @@ from typer.models import OptionInfo
 from typer.utils import get_params_from_function
 
 from coterie import __version__
-from coterie._progress import say
-from coterie._validation import check_path
+from coterie._util.progress import say
+from coterie._util.validation import check_path
 from coterie.errors import CoterieError
 
 if TYPE_CHECKING:
-    from coterie.corpus import DataNote
+    from coterie.texts import DataNote
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ def _options(verb: Callable[..., None]) -> dict[str, str]:
 
 def _is_setting(name: str) -> bool:
     """Whether --set takes this name: an option of ``cluster``, or a parameter of a method."""
-    from coterie.methods import METHODS
+    from coterie.models.registry import METHODS
     from coterie.options import Options
 
     owners: tuple[Any, ...] = (Options, *(recipe.cls for recipe in METHODS.values()))
@@ -215,7 +215,7 @@ def show_table(
 
 def show_lines(sentences: Iterable[str]) -> None:
     """Sentences on stdout, in which no name or text can steer the terminal."""
-    from coterie.report.points import visible
+    from coterie.page.points import visible
 
     for sentence in sentences:
         typer.echo(visible(sentence))

@@ -7,7 +7,7 @@ from inspect import getdoc
 
 import typer
 
-from coterie._validation import check_choice
+from coterie._util.validation import check_choice
 from coterie.cli import options
 from coterie.cli.talk import show_json, show_table
 
@@ -25,7 +25,7 @@ def methods(
         coterie methods
         coterie methods sccl
     """
-    from coterie.methods import METHODS
+    from coterie.models.registry import METHODS
 
     if name is None:
         rows = [[key, recipe.class_name, recipe.summary] for key, recipe in METHODS.items()]

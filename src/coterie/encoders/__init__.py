@@ -1,7 +1,7 @@
 """Encoders: text in, vectors out; each is one torch module that methods can train."""
 
-from coterie._cache import no_cache
 from coterie.encoders.base import Encoder, Items, RaggedTokens, Rows
+from coterie.encoders.cache import no_cache
 from coterie.encoders.endpoint import EndpointEncoder
 from coterie.encoders.given import GivenVectors
 from coterie.encoders.lexical import (

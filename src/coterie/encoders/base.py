@@ -16,12 +16,12 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from coterie._cache import FEW, Cache, digest, is_on
-from coterie._files import write_json
-from coterie._progress import Progress
-from coterie._torch import INSTALLED, F, Tensor, nn, torch
-from coterie._types import Features, Floats, Ints
-from coterie._validation import check_memory
+from coterie._util.files import write_json
+from coterie._util.progress import Progress
+from coterie._util.torch import INSTALLED, F, Tensor, nn, torch
+from coterie._util.types import Features, Floats, Ints
+from coterie._util.validation import check_memory
+from coterie.encoders.cache import FEW, Cache, digest, is_on
 
 TOKENS_PER_BATCH = {"cpu": 1_024, "cuda": 131_072}  # fits the caches of a CPU; fills a GPU
 LEAST_TOKENS = 32  # tokens of a batch on a CPU; smaller products are added up in another order

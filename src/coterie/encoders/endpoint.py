@@ -17,14 +17,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._cache import Cache, digest, is_on
-from coterie._http import Client, EndpointError, RefusedError, UnusableError, check_url
-from coterie._progress import Progress, say
-from coterie._trust import Count, check_shape
-from coterie._types import Floats, Ints
+from coterie._util.http import Client, EndpointError, RefusedError, UnusableError, check_url
+from coterie._util.progress import Progress, say
+from coterie._util.trust import Count, check_shape
+from coterie._util.types import Floats, Ints
+from coterie.arrays.neighbors import unit_rows
 from coterie.encoders.base import Encoder, Items, distinct
+from coterie.encoders.cache import Cache, digest, is_on
 from coterie.errors import UsageError
-from coterie.neighbors import unit_rows
 
 log = logging.getLogger(__name__)
 

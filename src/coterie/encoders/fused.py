@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from coterie._torch import Tensor, torch
+from coterie._util.torch import Tensor, torch
 
 log = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._cache import digest
-from coterie._types import Floats, Ints
+from coterie._util.types import Floats, Ints
 from coterie.encoders.base import Encoder, Rows
+from coterie.encoders.cache import digest
 from coterie.encoders.lexical import VectorEncoder
 from coterie.errors import DataError, UsageError
 

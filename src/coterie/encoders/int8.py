@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 
-from coterie._torch import torch
-from coterie._trust import LARGE, check_modules, read_json
-from coterie._types import Floats, Ints
+from coterie._util.torch import torch
+from coterie._util.trust import LARGE, check_modules, read_json
+from coterie._util.types import Floats, Ints
 from coterie.encoders.packing import FIRST, PARTS
 
 log = logging.getLogger(__name__)

@@ -14,18 +14,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._emoji import EMOJI_PATTERN
-from coterie._files import save_arrays
-from coterie._progress import Progress
-from coterie._random import numpy_generator
-from coterie._torch import Tensor, nn, torch
-from coterie._trust import Count, check_shape, read_arrays
-from coterie._types import Bools, Features, Floats, Ints
+from coterie._util.emoji import EMOJI_PATTERN
+from coterie._util.files import save_arrays
+from coterie._util.progress import Progress
+from coterie._util.random import numpy_generator
+from coterie._util.torch import Tensor, nn, torch
+from coterie._util.trust import Count, check_shape, read_arrays
+from coterie._util.types import Bools, Features, Floats, Ints
+from coterie.arrays.neighbors import unit_rows
 from coterie.encoders.base import Encoder, Items, Rows, distinct, distinct_rows
 from coterie.errors import DataError, UsageError
-from coterie.neighbors import unit_rows
-from coterie.words import ENGLISH
-from coterie.words.cutting import tokens
+from coterie.texts.words import ENGLISH
+from coterie.texts.words.cutting import tokens
 
 WORD = re.compile(rf"\b\w\w+\b|{EMOJI_PATTERN}")
 STOP_WORDS = [word for word in ENGLISH if WORD.fullmatch(word)]

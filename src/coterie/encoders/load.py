@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from coterie._files import sha256_file
-from coterie._http import check_url
-from coterie._trust import LARGE, check_encoder_folder, check_shape, inside, read_json
-from coterie._validation import check_path, did_you_mean
+from coterie._util.files import sha256_file
+from coterie._util.http import check_url
+from coterie._util.trust import LARGE, check_encoder_folder, check_shape, inside, read_json
+from coterie._util.validation import check_path, did_you_mean
 from coterie.encoders.base import Encoder
 from coterie.encoders.endpoint import EndpointEncoder, is_address
 from coterie.encoders.given import PREFIX as GIVEN

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from coterie._torch import F, Tensor, torch
-from coterie._types import Features
+from coterie._util.torch import F, Tensor, torch
+from coterie._util.types import Features
 from coterie.encoders.fused import Places, Settings, can_fuse, draw, fused_embedding, fused_layer
 
 FIRST = ("word_embeddings", "position_embeddings", "token_type_embeddings")

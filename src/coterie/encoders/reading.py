@@ -16,11 +16,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from coterie._random import numpy_generator
-from coterie._types import Bools, Floats
+from coterie._util.random import numpy_generator
+from coterie._util.types import Bools, Floats
 from coterie.encoders.base import Encoder
-from coterie.words.cutting import MARKS
-from coterie.words.languages import NAMES, languages_of, script_of
+from coterie.texts.words.cutting import MARKS
+from coterie.texts.words.languages import NAMES, languages_of, script_of
 
 Level = Literal["well", "partly", "mixed", "not"]
 SAMPLE = 2_000  # texts that are looked at

@@ -13,18 +13,18 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from coterie._files import sha256_file
-from coterie._progress import Progress
-from coterie._torch import INSTALLED, F, Tensor, torch
-from coterie._trust import Count, check_modules, check_shape
-from coterie._types import Features, Floats, Ints
-from coterie._validation import need
+from coterie._util.files import sha256_file
+from coterie._util.progress import Progress
+from coterie._util.torch import INSTALLED, F, Tensor, torch
+from coterie._util.trust import Count, check_modules, check_shape
+from coterie._util.types import Features, Floats, Ints
+from coterie._util.validation import need
+from coterie.arrays.neighbors import unit_rows
 from coterie.encoders.base import Encoder, Items, RaggedTokens, distinct, row_width
 from coterie.encoders.fused import can_fuse
 from coterie.encoders.int8 import Int8Bert, read_plain
 from coterie.encoders.packing import can_pack, pack_forward
 from coterie.errors import DataError, UsageError
-from coterie.neighbors import unit_rows
 
 Pooling = Literal["auto", "mean", "cls"]
 CHARACTERS = 100  # per token; what lies behind cannot be among the first max_length tokens

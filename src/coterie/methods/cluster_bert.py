@@ -31,9 +31,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._random import derive_seed
-from coterie._types import Features, Floats, Ints, Terms
-from coterie._validation import (
+from coterie._util.random import derive_seed
+from coterie._util.types import Features, Floats, Ints, Terms
+from coterie._util.validation import (
     Length,
     NonNegativeFloat,
     NonNegativeInt,
@@ -41,16 +41,16 @@ from coterie._validation import (
     PositiveShare,
     Share,
 )
-from coterie.base import kmeans_assigner
-from coterie.blocks.assign import Assigner, CenterAssigner, LinearAssigner
-from coterie.blocks.student_t import log_frequency, log_target
-from coterie.blocks.token_loss import IGNORED, token_cross_entropy
+from coterie.arrays.assign import Assigner, CenterAssigner, LinearAssigner
+from coterie.arrays.metrics import best_partners, dunn, silhouette
 from coterie.encoders import Encoder, SentenceEncoder, VectorEncoder
 from coterie.encoders.base import one_a_row
 from coterie.encoders.packing import layer_settings, through_fused
-from coterie.engine import Batch, Stage, TrainingContext, TunedClusterer, steps_for
 from coterie.errors import UsageError
-from coterie.metrics import best_partners, dunn, silhouette
+from coterie.methods.losses.student_t import log_frequency, log_target
+from coterie.methods.losses.token_loss import IGNORED, token_cross_entropy
+from coterie.methods.train import Batch, Stage, TrainingContext, TunedClusterer, steps_for
+from coterie.models import kmeans_assigner
 
 LAYOUT = (  # what a layer must have
     "attention.self.query",

@@ -17,8 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._types import Floats, Terms
-from coterie._validation import (
+from coterie._util.types import Floats, Terms
+from coterie._util.validation import (
     Dropout,
     NonNegativeFloat,
     NonNegativeInt,
@@ -26,13 +26,13 @@ from coterie._validation import (
     PositiveInt,
     Widths,
 )
-from coterie.base import second_step
-from coterie.blocks.assign import Assigner, StudentTAssigner
-from coterie.blocks.layers import Activation
-from coterie.blocks.student_t import StudentTHead, kl_to_target, log_target
+from coterie.arrays.assign import Assigner, StudentTAssigner
 from coterie.encoders import Encoder
-from coterie.encoders.code import make_code_encoder
-from coterie.engine import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
+from coterie.methods.code import make_code_encoder
+from coterie.methods.losses.layers import Activation
+from coterie.methods.losses.student_t import StudentTHead, kl_to_target, log_target
+from coterie.methods.train import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
+from coterie.models import second_step
 
 HIDDEN = (500, 500, 2000)  # of DEC, and of all that followed it
 AE_FEWEST, AE_MOST = 500, 3000  # batches of the autoencoder where nothing is given
@@ -71,7 +71,7 @@ def pair_error(
     Parameters
     ----------
     coder, decoder : nn.Sequential
-        Of mirrored widths, from :func:`coterie.blocks.layers.mlp`.
+        Of mirrored widths, from :func:`coterie.methods.losses.layers.mlp`.
     x : Tensor of shape (n, d)
     layer : int
         Number of the layer of the coder, from zero.

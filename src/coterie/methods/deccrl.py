@@ -32,24 +32,24 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from coterie._types import Floats, Ints, Terms
-from coterie._validation import (
+from coterie._util.types import Floats, Ints, Terms
+from coterie._util.validation import (
     Length,
     NonNegativeFloat,
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
 )
-from coterie.base import kmeans_assigner
-from coterie.blocks.assign import Assigner, CenterAssigner, MappedAssigner, StudentTAssigner
-from coterie.blocks.layers import mlp
-from coterie.blocks.nt_xent import nt_xent
-from coterie.blocks.pca import principal_map
-from coterie.blocks.student_t import StudentTHead, kl_to_target, log_target
+from coterie.arrays.assign import Assigner, CenterAssigner, MappedAssigner, StudentTAssigner
+from coterie.arrays.pca import principal_map
 from coterie.encoders import Encoder
-from coterie.engine import Batch, Stage, TrainingContext, TunedClusterer, steps_for
-from coterie.words import Vocabulary
-from coterie.words.vectors import Source, make_word_vectors, width_of
+from coterie.methods.losses.layers import mlp
+from coterie.methods.losses.nt_xent import nt_xent
+from coterie.methods.losses.student_t import StudentTHead, kl_to_target, log_target
+from coterie.methods.train import Batch, Stage, TrainingContext, TunedClusterer, steps_for
+from coterie.methods.word_vectors import Source, make_word_vectors, width_of
+from coterie.models import kmeans_assigner
+from coterie.texts.words import Vocabulary
 
 HIDDEN = 800  # width of the inference network, as in the embedded topic model
 CLAMP = 10.0  # the log variance stays within plus and minus this
@@ -112,7 +112,7 @@ class TopicDecoder(nn.Module):
     Parameters
     ----------
     rho : Tensor of shape (n_words, width)
-        Word vectors, as :func:`coterie.words.make_word_vectors` scales them; they are not trained.
+        Word vectors, as :mod:`coterie.methods.word_vectors` scales them; they are not trained.
     centers : Tensor of shape (k, dim)
         Of the start. Their size is taken out of what the network sees, so that neither the scale
         of an encoder nor the seeds beside them are lost: with seeds much smaller than centers all
@@ -444,7 +444,7 @@ class DECCRL(TunedClusterer):
     word_dim : int, default=300
         Width of word vectors that are learned from the texts.
     word_vectors : {"auto", "skipgram", "ppmi"} or file, default="auto"
-        See :func:`coterie.words.make_word_vectors`.
+        See :func:`coterie.texts.words.make_word_vectors`.
 
     Attributes
     ----------

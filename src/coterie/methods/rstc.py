@@ -29,8 +29,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._types import Floats, Ints, Terms
-from coterie._validation import (
+from coterie._util.types import Floats, Ints, Terms
+from coterie._util.validation import (
     Length,
     NonNegativeFloat,
     NonNegativeInt,
@@ -38,13 +38,20 @@ from coterie._validation import (
     PositiveInt,
     check_device,
 )
-from coterie.base import kmeans_assigner
-from coterie.blocks.assign import Assigner
-from coterie.blocks.layers import deep_head, mlp
-from coterie.blocks.nt_xent import nt_xent
-from coterie.blocks.shares import by_skew, estimate_shares
+from coterie.arrays.assign import Assigner
+from coterie.arrays.shares import by_skew, estimate_shares
 from coterie.encoders import Encoder
-from coterie.engine import Batch, Stage, TrainingContext, TunedClusterer, kmeans_labels, usual_steps
+from coterie.methods.losses.layers import deep_head, mlp
+from coterie.methods.losses.nt_xent import nt_xent
+from coterie.methods.train import (
+    Batch,
+    Stage,
+    TrainingContext,
+    TunedClusterer,
+    kmeans_labels,
+    usual_steps,
+)
+from coterie.models import kmeans_assigner
 
 SHORTEST = 1e-6  # share of a Newton step
 EVEN = 1e8  # eps2 / eps1 that makes columns even to the last digits; more would drown the rest

@@ -24,21 +24,21 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from coterie._types import Floats, Terms
-from coterie._validation import (
+from coterie._util.types import Floats, Terms
+from coterie._util.validation import (
     Length,
     NonNegativeFloat,
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
 )
-from coterie.base import kmeans_assigner
-from coterie.blocks.assign import Assigner, StudentTAssigner
-from coterie.blocks.layers import mlp
-from coterie.blocks.nt_xent import nt_xent
-from coterie.blocks.student_t import StudentTHead, kl_to_target, log_frequency, log_target
+from coterie.arrays.assign import Assigner, StudentTAssigner
 from coterie.encoders import Encoder
-from coterie.engine import Batch, Stage, TrainingContext, TunedClusterer, usual_steps
+from coterie.methods.losses.layers import mlp
+from coterie.methods.losses.nt_xent import nt_xent
+from coterie.methods.losses.student_t import StudentTHead, kl_to_target, log_frequency, log_target
+from coterie.methods.train import Batch, Stage, TrainingContext, TunedClusterer, usual_steps
+from coterie.models import kmeans_assigner
 
 Objective = Literal["joint", "instance", "clustering", "sequential"]
 ClusteringLoss = Literal["original", "crossed", "to-views"]

@@ -17,25 +17,25 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie._types import Bools, Floats, Ints
-from coterie.base.edited import EditedAssigner, correct, fingerprint
-from coterie.blocks.assign import LinearAssigner, probabilities
-from coterie.blocks.graph import principal_directions
-from coterie.blocks.ridge import RidgeClassifier
-from coterie.clustering import Clustering, as_said, describe_rows
-from coterie.corpus import Corpus
-from coterie.corpus.corpus import texts_digest
-from coterie.corpus.write import result_kind
-from coterie.description import Cluster, describe_nodes, names_by_number, text_order
-from coterie.drift import Drift, find_drift
-from coterie.editing.apply import Draft
-from coterie.hierarchy import Hierarchy
-from coterie.novelty import THEME_TEXTS, Placement, n_components, place_new
-from coterie.outliers import choose_rows
-from coterie.report.folder import make_map
-from coterie.run_files import result_columns
+from coterie._util.types import Bools, Floats, Ints
+from coterie.arrays.assign import LinearAssigner, probabilities
+from coterie.arrays.graph import principal_directions
+from coterie.arrays.novelty import THEME_TEXTS, Placement, n_components, place_new
+from coterie.arrays.outliers import choose_rows
+from coterie.arrays.ridge import RidgeClassifier
+from coterie.describe import Cluster, describe_nodes, names_by_number, text_order
+from coterie.describe.drift import Drift, find_drift
+from coterie.describe.hierarchy import Hierarchy
+from coterie.describe.tree import Tree, TreeRows
+from coterie.models.edited import EditedAssigner, correct, fingerprint
+from coterie.runs.clustering import Clustering, as_said, describe_rows
+from coterie.runs.editing.apply import Draft
 from coterie.runs.folder import now
-from coterie.tree import Tree, TreeRows
+from coterie.runs.page_data import make_map
+from coterie.runs.run_files import result_columns
+from coterie.texts import Corpus
+from coterie.texts.corpus import texts_digest
+from coterie.texts.write import result_kind
 
 COMPARED = 20_000  # old texts, and as many new ones, that are compared with each other
 FITS = 3  # of the classifier, after the first to its own predictions
@@ -126,9 +126,9 @@ def learn_new(  # noqa: PLR0913 - old texts, new ones, and the numbers of cluste
 ) -> Learned:
     """Put new texts into clusters, and fit a ridge classifier to the clusters of all texts.
 
-    :func:`coterie.novelty.place_new` finds the new clusters. The classifier then decides about all
-    new texts: what it cannot learn from so many was chance. New clusters that it leaves with too
-    few texts are given up. It is not asked where clusters are too small to learn them.
+    :func:`coterie.arrays.novelty.place_new` finds the new clusters. The classifier then decides
+    about all new texts: what it cannot learn from so many was chance. New clusters that it leaves
+    with too few texts are given up. It is not asked where clusters are too small to learn them.
 
     Parameters
     ----------

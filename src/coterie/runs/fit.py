@@ -9,26 +9,26 @@ from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from coterie._folders import check_replaceable, delete, held, refuse_held, replace_folder
-from coterie._progress import make_progress, say
-from coterie._threads import one_blas_thread
-from coterie._trust import inside
-from coterie._validation import check_path
-from coterie.base import TextClusterer
-from coterie.base.fitting import Fitting, number_encoder
-from coterie.choose import Choice, choose_n_clusters
-from coterie.corpus import Corpus
+from coterie._util.folders import check_replaceable, delete, held, refuse_held, replace_folder
+from coterie._util.progress import make_progress, say
+from coterie._util.threads import one_blas_thread
+from coterie._util.trust import inside
+from coterie._util.validation import check_path
 from coterie.errors import UsageError, counted
-from coterie.guidance import Guidance
-from coterie.methods.auto import Auto
+from coterie.models import TextClusterer
+from coterie.models.auto import Auto
+from coterie.models.choose import Choice, choose_n_clusters
+from coterie.models.fitting import Fitting, number_encoder
+from coterie.models.guidance import Guidance
 from coterie.options import Options, with_options
-from coterie.run_files import index_of
 from coterie.runs.folder import TRAINING, begin_facts, refuse_taken
 from coterie.runs.guide import about_guidance, read_guidance
 from coterie.runs.outputs import check_run_output
 from coterie.runs.results import Results
 from coterie.runs.run import Run
+from coterie.runs.run_files import index_of
 from coterie.runs.sample import files_of, read_texts
+from coterie.texts import Corpus
 
 HISTORY = "history.jsonl"  # of a training, step by step
 
@@ -90,7 +90,7 @@ def _make_run(data: object, asked: Options) -> Run:
         model.encoder, asked = encoder, replace(asked, encoder=encoder, vectors=None)
     earlier = None
     if asked.keep is not None:
-        from coterie.editing.keep import read_earlier
+        from coterie.runs.editing.keep import read_earlier
 
         earlier = read_earlier(Path(asked.keep), corpus.texts)
     guidance = read_guidance(asked, corpus) if corpus.large is None else None

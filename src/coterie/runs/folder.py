@@ -12,15 +12,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie._facts import versions
-from coterie._folders import is_litter, mend_folder
-from coterie._trust import inside, read_json
-from coterie.base import TextClusterer
-from coterie.choose import Choice
-from coterie.corpus import Corpus
+from coterie._util.facts import versions
+from coterie._util.folders import is_litter, mend_folder
+from coterie._util.trust import inside, read_json
 from coterie.errors import UsageError
+from coterie.models import TextClusterer
+from coterie.models.choose import Choice
 from coterie.options import Options
-from coterie.run_files import LOGS, MANIFEST, RESULT, is_run, run_files
+from coterie.runs.run_files import LOGS, MANIFEST, RESULT, is_run, run_files
+from coterie.texts import Corpus
 
 TRAINING = "training"  # where the checkpoints of a method lie, and its history
 # Parameters of an estimator that do not change the result.

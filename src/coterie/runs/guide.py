@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie._types import Ints
-from coterie.corpus import Corpus
-from coterie.corpus.corpus import as_whole, check_column
-from coterie.editing.parse import read_entries
+from coterie._util.types import Ints
 from coterie.errors import DataError, UsageError
-from coterie.guidance import Guidance, is_unlabelled, theme_texts
+from coterie.models.guidance import Guidance, is_unlabelled, theme_texts
 from coterie.options import Options
+from coterie.runs.editing.parse import read_entries
+from coterie.texts import Corpus
+from coterie.texts.corpus import as_whole, check_column
 
 if TYPE_CHECKING:
-    from coterie.base import TextClusterer
+    from coterie.models import TextClusterer
 
 
 def read_guidance(options: Options, corpus: Corpus) -> Guidance | None:

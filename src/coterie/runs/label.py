@@ -11,30 +11,30 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from coterie._folders import one_state
-from coterie._random import numpy_generator
-from coterie._types import Floats, Ints
-from coterie.base import TextClusterer
-from coterie.base.edited import edited
-from coterie.base.outliers import Assessed
-from coterie.corpus.vectors import VectorRows
-from coterie.description import Cluster, describe, names_by_number
-from coterie.drift import Drift, find_drift
+from coterie._util.folders import one_state
+from coterie._util.random import numpy_generator
+from coterie._util.types import Floats, Ints
+from coterie.arrays.novelty import place_new
+from coterie.arrays.outliers import OutlierLimit, choose_rows
+from coterie.describe import Cluster, describe, names_by_number
+from coterie.describe.drift import Drift, find_drift
+from coterie.describe.hierarchy import Hierarchy
+from coterie.describe.tree import Tree, TreeRows, need_tree
 from coterie.encoders.given import given_vectors
 from coterie.errors import UsageError
-from coterie.hierarchy import Hierarchy
-from coterie.methods import load
-from coterie.novelty import place_new
-from coterie.outliers import OutlierLimit, choose_rows
-from coterie.run_files import (
+from coterie.models import TextClusterer
+from coterie.models.edited import edited
+from coterie.models.outliers import Assessed
+from coterie.models.registry import load
+from coterie.runs.added import held_out
+from coterie.runs.run_files import (
     RunFiles,
     model_folder,
     read_clusters,
     read_levels,
     result_columns,
 )
-from coterie.runs.added import held_out
-from coterie.tree import Tree, TreeRows, need_tree
+from coterie.texts.vectors import VectorRows
 
 DRIFT_TEXTS = 20_000  # texts that are compared with those of the run
 

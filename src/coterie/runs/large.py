@@ -19,14 +19,19 @@ from typing import Any, TextIO, Unpack
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coterie._cache import no_cache
-from coterie._progress import Progress, make_progress, working
-from coterie._validation import check_choice, need
-from coterie.corpus import DataNote, LargeTable, TextStream
-from coterie.corpus.corpus import CHUNK_ROWS, cell_values, clean_values, combine, no_words
-from coterie.corpus.read import ColumnOptions
-from coterie.corpus.source import file_of
-from coterie.corpus.write import (
+from coterie._util.progress import Progress, make_progress, working
+from coterie._util.validation import check_choice, need
+from coterie.describe.drift import Drift
+from coterie.encoders.cache import no_cache
+from coterie.errors import CoterieError, UsageError
+from coterie.runs.label import DriftSample, Labeller
+from coterie.runs.outputs import check_output, is_labelled
+from coterie.runs.run_files import RunFiles, own_columns
+from coterie.texts import DataNote, LargeTable, TextStream
+from coterie.texts.corpus import CHUNK_ROWS, cell_values, clean_values, combine, no_words
+from coterie.texts.read import ColumnOptions
+from coterie.texts.source import file_of
+from coterie.texts.write import (
     Sheet,
     open_table,
     result_kind,
@@ -34,11 +39,6 @@ from coterie.corpus.write import (
     write_stream,
     write_workbook,
 )
-from coterie.drift import Drift
-from coterie.errors import CoterieError, UsageError
-from coterie.run_files import RunFiles, own_columns
-from coterie.runs.label import DriftSample, Labeller
-from coterie.runs.outputs import check_output, is_labelled
 
 ENGINES = ("local", "ray")
 CPUS = 4  # of a worker, where nobody says how many workers; each holds a model in memory

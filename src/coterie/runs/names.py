@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coterie._progress import make_progress
-from coterie.clustering import Clustering, read, renamed, save
-from coterie.description import Cluster
+from coterie._util.progress import make_progress
+from coterie.describe import Cluster
+from coterie.describe.naming import Endpoint, NameOptions, ask_names, make_requests
 from coterie.errors import counted
-from coterie.naming import Endpoint, NameOptions, ask_names, make_requests
+from coterie.runs.clustering import Clustering, read, renamed, save
 
 
 def requests_for(folder: Path, asked: NameOptions) -> list[dict[str, Any]]:

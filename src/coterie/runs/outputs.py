@@ -14,11 +14,11 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from coterie._trust import read_json
-from coterie._validation import need
-from coterie.corpus import TextStream
+from coterie._util.trust import read_json
+from coterie._util.validation import need
 from coterie.errors import CoterieError, UsageError
-from coterie.run_files import LOGS, MANIFEST, RESULT, is_run
+from coterie.runs.run_files import LOGS, MANIFEST, RESULT, is_run
+from coterie.texts import TextStream
 
 LABELLED = {"cluster", "confidence", "outlier_score"}  # columns that coterie predict adds
 
@@ -60,7 +60,7 @@ def check_output(
 
 
 def _is_abandoned(temporary: Path) -> bool:
-    """Whether the process is gone that wrote a file of :func:`~coterie._files.atomic_path`."""
+    """Whether the process is gone that wrote a file of :func:`~coterie._util.files.atomic_path`."""
     match = re.search(r"\.(\d+)-[0-9a-f]{8}\.tmp$", temporary.name)
     if match is None or os.name != "posix":  # elsewhere there is no way to ask without harm
         return False

@@ -16,50 +16,50 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from coterie._facts import hardware, peak_memory
-from coterie._progress import make_progress, working
-from coterie._types import Bools, Floats, Ints
-from coterie._validation import check_device
-from coterie.base import TextClusterer
-from coterie.base.edited import EditedAssigner, Merge, edited
-from coterie.clustering import Clustering, describe_rows, write, write_clusters
-from coterie.consensus import EXACT, TINY, neighborhood
-from coterie.corpus import Corpus, LargeTable, write_rows
-from coterie.corpus.corpus import combine
-from coterie.corpus.write import open_table
-from coterie.description import (
+from coterie._util.facts import hardware, peak_memory
+from coterie._util.progress import make_progress, working
+from coterie._util.types import Bools, Floats, Ints
+from coterie._util.validation import check_device
+from coterie.arrays.consensus import EXACT, TINY, neighborhood
+from coterie.arrays.metrics import cluster_means
+from coterie.arrays.neighbors import nearest_by_distance
+from coterie.describe import (
     Cluster,
     count_terms,
     describe_nodes,
     describe_numbered,
     names_by_number,
 )
-from coterie.description.tally import Tally
-from coterie.description.terms import Terms
+from coterie.describe.hierarchy import Hierarchy, build_hierarchy
+from coterie.describe.summary import CLOSE, summarise
+from coterie.describe.tally import Tally
+from coterie.describe.terms import Terms
+from coterie.describe.tree import Tree, TreeRows, grow
 from coterie.encoders import SentenceEncoder
-from coterie.exports import write_clusters as cluster_workbook
-from coterie.exports import write_page
-from coterie.hierarchy import Hierarchy, build_hierarchy
-from coterie.methods.auto import Auto
-from coterie.metrics import cluster_means
-from coterie.neighbors import nearest_by_distance
+from coterie.models import TextClusterer
+from coterie.models.auto import Auto
+from coterie.models.edited import EditedAssigner, Merge, edited
 from coterie.options import Options
-from coterie.report.folder import make_map, write_map
-from coterie.run_files import (
+from coterie.runs.clustering import Clustering, describe_rows, write, write_clusters
+from coterie.runs.exports import write_clusters as cluster_workbook
+from coterie.runs.exports import write_page
+from coterie.runs.folder import now
+from coterie.runs.label import Labeller
+from coterie.runs.large import label, label_by_ray
+from coterie.runs.page_data import make_map, write_map
+from coterie.runs.run_files import (
     own_columns,
     read_clusters,
     read_levels,
     result_columns,
     seal,
 )
-from coterie.runs.folder import now
-from coterie.runs.label import Labeller
-from coterie.runs.large import label, label_by_ray
-from coterie.summary import CLOSE, summarise
-from coterie.tree import Tree, TreeRows, grow
+from coterie.texts import Corpus, LargeTable, write_rows
+from coterie.texts.corpus import combine
+from coterie.texts.write import open_table
 
 if TYPE_CHECKING:
-    from coterie.editing.keep import EarlierRun
+    from coterie.runs.editing.keep import EarlierRun
 
 MAP_MEMORY = 128  # megabytes of distances at a time; by default it would be eight times that
 
@@ -185,8 +185,8 @@ class Results:
         marked = model.mark_outliers(limit)
         if grown is None or grown.tree.column == "cluster":
             return marked, grown
-        from coterie.editing.apply import prune
-        from coterie.editing.edit import edited_limit
+        from coterie.runs.editing.apply import prune
+        from coterie.runs.editing.edit import edited_limit
 
         # Limits are kept for the finest clusters; some of these may have outliers alone.
         found, assigner = model.outlier_limit_, model.assigner_
@@ -277,7 +277,7 @@ class Results:
         corpus = self.corpus
         model, earlier, facts = self.model, self.earlier, dict(self.facts)
         if earlier is not None:
-            from coterie.editing.keep import keep
+            from coterie.runs.editing.keep import keep
 
             keep(model, earlier)
             if "guidance" in facts:

@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from coterie._folders import held, mend_folder, one_state, replace_folder
-from coterie._validation import check_path, checked
-from coterie.base import TextClusterer
-from coterie.corpus import make_corpus
-from coterie.corpus.corpus import combine
-from coterie.description import Cluster
+from coterie._util.folders import held, mend_folder, one_state, replace_folder
+from coterie._util.validation import check_path, checked
+from coterie.describe import Cluster
+from coterie.describe.summary import Overview, make_overview, summarise
 from coterie.errors import UsageError, counted
-from coterie.exports import Exported, export_run, write_page
-from coterie.measured import Stability
-from coterie.report.html import render_first
-from coterie.report.plots import Plots
-from coterie.run_files import (
+from coterie.models import TextClusterer
+from coterie.page.html import render_first
+from coterie.runs.added import Updated
+from coterie.runs.exports import Exported, export_run, write_page
+from coterie.runs.folder import refuse_taken
+from coterie.runs.label import Labeller
+from coterie.runs.measured import Stability
+from coterie.runs.plots import Plots
+from coterie.runs.run_files import (
     LOGS,
     RESULT,
     as_frame,
@@ -37,17 +39,15 @@ from coterie.run_files import (
     to_frame,
     with_types,
 )
-from coterie.runs.added import Updated
-from coterie.runs.folder import refuse_taken
-from coterie.runs.label import Labeller
 from coterie.runs.sample import files_of
 from coterie.runs.stability import stability
 from coterie.runs.update import UpdateOptions, update
-from coterie.summary import Overview, make_overview, summarise
+from coterie.texts import make_corpus
+from coterie.texts.corpus import combine
 
 if TYPE_CHECKING:
-    from coterie.comparison import ClusterComparison, Comparison
-    from coterie.editing import Edited
+    from coterie.runs.comparison import ClusterComparison, Comparison
+    from coterie.runs.editing import Edited
 
 SHOWN_CLUSTERS, SHOWN_POINTS = 20, 3_000  # of a run in a notebook
 OWN_ATTRIBUTES = {"folder", "remarks", "_index", "_delete"}  # the others are read
@@ -117,7 +117,7 @@ class Run(Plots):
     @cached_property
     def model(self) -> TextClusterer:
         """The fitted estimator."""
-        from coterie.methods import load
+        from coterie.models.registry import load
 
         return one_state([self.folder], lambda: load(self.folder / "model"))
 
@@ -162,7 +162,7 @@ class Run(Plots):
             The columns of the input, then cluster, name, confidence, runner_up, margin, outlier
             and outlier_score. A frame with the same index where one was given.
         """
-        from coterie.corpus import read_corpus
+        from coterie.texts import read_corpus
 
         if isinstance(data, str) and any(map(str.isspace, data)) and not Path(data).exists():
             raise UsageError(
@@ -225,7 +225,7 @@ class Run(Plots):
     @checked
     def edit(self, edits: Any, *, dry_run: bool = False, version: str | None = None) -> Edited:
         """Merge, split, rename and delete clusters, move texts; see :func:`coterie.edit`."""
-        from coterie.editing import edit
+        from coterie.runs.editing import edit
 
         done: Edited = edit(self.folder, edits, dry_run=dry_run, version=version)
         if not dry_run:
@@ -242,7 +242,7 @@ class Run(Plots):
         version : str, optional
             Only if this is the ``Run.version`` of the run.
         """
-        from coterie.editing import cut
+        from coterie.runs.editing import cut
 
         cut(self.folder, clusters, version=version)
         self._forget()
@@ -263,7 +263,7 @@ class Run(Plots):
     @checked
     def undo(self, *, version: str | None = None) -> int:
         """Take back the last edits or the last update; returns the number of the change."""
-        from coterie.editing import undo
+        from coterie.runs.editing import undo
 
         number = undo(self.folder, version=version)
         self._forget()
@@ -298,7 +298,7 @@ class Run(Plots):
         timeout : float, default=120.0
             Seconds per answer.
         """
-        from coterie.naming import Endpoint, EndpointError, NameOptions
+        from coterie.describe.naming import Endpoint, EndpointError, NameOptions
         from coterie.runs.names import name_run
 
         with held(self.folder):
@@ -321,7 +321,7 @@ class Run(Plots):
         examples: int = 3,
     ) -> Comparison:
         """What changed from this run to another; see :func:`coterie.compare`."""
-        from coterie.comparison import compare
+        from coterie.runs.comparison import compare
 
         there = other.folder if isinstance(other, Run) else other
         columns = {"id_column": id_column, "text_column": text_column, "b_column": b_column}
@@ -332,7 +332,7 @@ class Run(Plots):
         self, a: int | str, b: int | str, *, examples: int = 5
     ) -> ClusterComparison:
         """How two clusters differ; see :func:`coterie.compare_clusters`."""
-        from coterie.comparison import compare_clusters
+        from coterie.runs.comparison import compare_clusters
 
         return compare_clusters(self.folder, a, b, examples=examples)
 

@@ -14,8 +14,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from coterie._progress import make_progress, working
-from coterie.corpus import (
+from coterie._util.progress import make_progress, working
+from coterie.describe.tally import ColumnLook
+from coterie.encoders import GivenVectors
+from coterie.errors import UsageError
+from coterie.options import Options
+from coterie.runs.large import Engine
+from coterie.texts import (
     CleanTexts,
     Corpus,
     DataNote,
@@ -26,14 +31,9 @@ from coterie.corpus import (
     make_corpus,
     read_corpus,
 )
-from coterie.corpus.corpus import make_note
-from coterie.corpus.source import file_of
-from coterie.corpus.vectors import VectorRows
-from coterie.description.tally import ColumnLook
-from coterie.encoders import GivenVectors
-from coterie.errors import UsageError
-from coterie.options import Options
-from coterie.runs.large import Engine
+from coterie.texts.corpus import make_note
+from coterie.texts.source import file_of
+from coterie.texts.vectors import VectorRows
 
 LARGE = 100_000  # rows; up to that, all texts are fitted: 3.2 GB with k-means on static vectors
 SAMPLE = 25_000  # different texts to fit
@@ -88,7 +88,7 @@ def bundled(file: str) -> str:
     """The word "sample" stands for the bundled messages, unless there is a file of that name."""
     if file != "sample" or Path(file).is_file():
         return file
-    return str(resources.files("coterie") / "sample" / "support.csv")
+    return str(resources.files("coterie.texts") / "sample" / "support.csv")
 
 
 def sample_size(fit_sample: int | None, clusters: int | None) -> tuple[int, int | None]:

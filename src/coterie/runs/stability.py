@@ -21,24 +21,24 @@ from typing import Any
 
 import numpy as np
 
-from coterie._files import write_json
-from coterie._folders import held
-from coterie._progress import make_progress, working
-from coterie._random import derive_seed, numpy_generator
-from coterie._types import Floats, Ints
-from coterie._validation import check_integer, checked
-from coterie.augmentation import augment
-from coterie.base import TextClusterer
-from coterie.clustering import Clustering, read, save
-from coterie.description import text_order
-from coterie.measured import STABILITY_FILE, ClusterStability, Stability, to_file
-from coterie.methods.auto import Auto
-from coterie.metrics import contingency, external_scores
+from coterie._util.files import write_json
+from coterie._util.folders import held
+from coterie._util.progress import make_progress, working
+from coterie._util.random import derive_seed, numpy_generator
+from coterie._util.types import Floats, Ints
+from coterie._util.validation import check_integer, checked
+from coterie.arrays.metrics import contingency, external_scores
+from coterie.arrays.outliers import choose_rows
+from coterie.describe import text_order
+from coterie.describe.tree import grow
+from coterie.methods.augmentation import augment
+from coterie.models import TextClusterer
+from coterie.models.auto import Auto
 from coterie.options import Options
-from coterie.outliers import choose_rows
+from coterie.runs.clustering import Clustering, read, save
 from coterie.runs.guide import kept_guidance
-from coterie.tree import grow
-from coterie.words.cutting import tokens
+from coterie.runs.measured import STABILITY_FILE, ClusterStability, Stability, to_file
+from coterie.texts.words.cutting import tokens
 
 OF_THE_RUN = {"n_clusters", "random_state", "views"}  # other fits have others
 SAMPLED = 20_000  # rows that are looked at

@@ -17,23 +17,23 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from coterie._threads import one_blas_thread
-from coterie._torch import need_torch
-from coterie._validation import check_choice, checked
-from coterie.clustering import Clustering, opened, save
-from coterie.corpus import Corpus, make_corpus
-from coterie.corpus.corpus import (
+from coterie._util.threads import one_blas_thread
+from coterie._util.torch import need_torch
+from coterie._util.validation import check_choice, checked
+from coterie.errors import DataError, UsageError, counted
+from coterie.page.html import write_changes
+from coterie.runs.added import AddedRows, Updated
+from coterie.runs.clustering import Clustering, opened, save
+from coterie.runs.sample import files_of
+from coterie.texts import Corpus, make_corpus
+from coterie.texts.corpus import (
     as_whole,
     build,
     cell_values,
     check_column,
     value_to_text,
 )
-from coterie.corpus.read import ReadOptions, read_table
-from coterie.errors import DataError, UsageError, counted
-from coterie.report.html import write_changes
-from coterie.runs.added import AddedRows, Updated
-from coterie.runs.sample import files_of
+from coterie.texts.read import ReadOptions, read_table
 
 
 class UpdateOptions(ReadOptions, total=False):

@@ -27,15 +27,15 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coterie import __version__
-from coterie.comparison.clusters import compare_clusters, find_cluster
-from coterie.description import Cluster
+from coterie.describe import Cluster
+from coterie.describe.tree import need_tree
 from coterie.errors import CoterieError
-from coterie.report.points import shorten
+from coterie.page.points import shorten
+from coterie.runs.comparison.clusters import compare_clusters, find_cluster
 from coterie.serve import queries, schema
 from coterie.serve.access import Settings, Tokens, check_origin
 from coterie.serve.app import Service
 from coterie.serve.state import LiveRun, Snapshot
-from coterie.tree import need_tree
 
 WORDS = 8  # of a cluster in a list
 LONG = 1_000  # characters of a text that an assistant is shown

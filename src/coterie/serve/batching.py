@@ -12,7 +12,7 @@ from typing import Any
 
 from starlette.requests import ClientDisconnect
 
-from coterie._cache import no_cache
+from coterie.encoders.cache import no_cache
 from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Metrics
 

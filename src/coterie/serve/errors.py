@@ -14,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from coterie._files import plain
+from coterie._util.files import plain
 from coterie.errors import CoterieError
 
 log = logging.getLogger(__name__)

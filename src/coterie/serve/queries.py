@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from coterie._types import Bools, Floats, Ints
-from coterie.corpus.corpus import clean_text
+from coterie._util.types import Bools, Floats, Ints
 from coterie.serve.batching import Batcher
 from coterie.serve.schema import Filter, Nearest, Search
 from coterie.serve.state import Snapshot
+from coterie.texts.corpus import clean_text
 
 WORD = re.compile(r"\w+")
 WORDS = 50  # different words of a query, so that no query takes long

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, InstanceOf, model_validator
 
-from coterie.corpus.corpus import clean_text
-from coterie.description.describe import Cluster
+from coterie.describe.describe import Cluster
+from coterie.texts.corpus import clean_text
 
 QUERY = 2_000  # characters of a search
 

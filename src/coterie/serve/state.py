@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie._folders import folder_state, one_state
-from coterie._types import Bools, Floats, Ints
-from coterie.clustering import read
-from coterie.corpus.corpus import value_to_text
+from coterie._util.folders import folder_state, one_state
+from coterie._util.types import Bools, Floats, Ints
+from coterie.arrays.neighbors import unit_rows
+from coterie.describe.tree import need_tree
 from coterie.errors import CoterieError
-from coterie.neighbors import unit_rows
-from coterie.report import render
-from coterie.report.folder import read_run
-from coterie.report.points import shorten, visible
-from coterie.run_history import undoable
+from coterie.page import render
+from coterie.page.points import shorten, visible
+from coterie.runs.clustering import read
 from coterie.runs.label import Labeller
+from coterie.runs.page_data import read_run
+from coterie.runs.run_history import undoable
 from coterie.serve.batching import BATCH, Batcher, Work
 from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Metrics
-from coterie.tree import need_tree
+from coterie.texts.corpus import value_to_text
 
 
 class Snapshot:

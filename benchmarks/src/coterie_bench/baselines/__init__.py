@@ -4,7 +4,7 @@ coterie finds them by the entry point of this package, so that ``--method stcc``
 installed.
 """
 
-from coterie.methods import Recipe
+from coterie.models.registry import Recipe
 
 HERE = "coterie_bench.baselines"
 METHODS = {

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._trust import Count
-from coterie._types import Floats, Ints
+from coterie._util.trust import Count
+from coterie._util.types import Floats, Ints
 from coterie.encoders import BagOfWords, Rows, VectorEncoder
 from coterie.encoders.lexical import MAX_WORDS
 from coterie.errors import DataError
-from coterie.words import Vocabulary
-from coterie.words.vectors import Source, make_word_vectors
+from coterie.methods.word_vectors import Source, make_word_vectors
+from coterie.texts.words import Vocabulary
 
 SIF_WORDS = 50_000
 

@@ -26,14 +26,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coterie._random import derive_seed, numpy_generator
-from coterie._types import Floats, Ints
-from coterie._validation import NonNegativeInt, PositiveFloat, check_device
-from coterie.base import TextClusterer
-from coterie.blocks.assign import Assigner, NeighborAssigner
-from coterie.blocks.linkage import agglomerate, cut
-from coterie.metrics import cluster_means
-from coterie.neighbors import top_k
+from coterie._util.random import derive_seed, numpy_generator
+from coterie._util.types import Floats, Ints
+from coterie._util.validation import NonNegativeInt, PositiveFloat, check_device
+from coterie.arrays.assign import Assigner, NeighborAssigner
+from coterie.arrays.linkage import agglomerate, cut
+from coterie.arrays.metrics import cluster_means
+from coterie.arrays.neighbors import top_k
+from coterie.models import TextClusterer
 
 CANDIDATES = 1 << 24  # pairs looked at in all; rows give their nearest where all are too many
 Merge = tuple[float, int, int]  # similarity, the row that stands for a cluster, and the one gone

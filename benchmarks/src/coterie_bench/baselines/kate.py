@@ -9,13 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._types import Floats, Terms
-from coterie._validation import NonNegativeFloat, NonNegativeInt, PositiveInt
-from coterie.base import second_step
-from coterie.blocks.assign import Assigner
+from coterie._util.types import Floats, Terms
+from coterie._util.validation import NonNegativeFloat, NonNegativeInt, PositiveInt
+from coterie.arrays.assign import Assigner
 from coterie.encoders import BagOfWords, Encoder
-from coterie.encoders.code import make_code_encoder
-from coterie.engine import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
+from coterie.methods.code import make_code_encoder
+from coterie.methods.train import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
+from coterie.models import second_step
 
 
 def compete(z: Tensor, k: int, alpha: float) -> Tensor:

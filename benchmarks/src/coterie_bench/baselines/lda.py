@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from coterie._types import Floats, Ints
-from coterie._validation import PositiveFloat, PositiveInt, check_choice
-from coterie.base import TextClusterer, second_step
-from coterie.blocks.assign import ArrayAssigner, Assigner
+from coterie._util.types import Floats, Ints
+from coterie._util.validation import PositiveFloat, PositiveInt, check_choice
+from coterie.arrays.assign import ArrayAssigner, Assigner
 from coterie.encoders import Encoder
+from coterie.models import TextClusterer, second_step
 from coterie_bench.baselines.encoders import TopicShares
 
 SMALLEST = 1e-30  # a share of zero has a logarithm, too

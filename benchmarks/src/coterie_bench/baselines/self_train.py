@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from coterie._validation import NonNegativeFloat, PositiveFloat, PositiveInt, Widths
-from coterie.blocks.layers import Activation
+from coterie._util.validation import NonNegativeFloat, PositiveFloat, PositiveInt, Widths
 from coterie.encoders import Encoder
-from coterie.encoders.code import make_code_encoder
+from coterie.methods.code import make_code_encoder
 from coterie.methods.dec import DECClusterer
-from coterie.words.vectors import Source, width_of
+from coterie.methods.losses.layers import Activation
+from coterie.methods.word_vectors import Source, width_of
 from coterie_bench.baselines.encoders import SIFEncoder
 
 
@@ -36,7 +36,7 @@ class SelfTrain(DECClusterer):
     word_dim : int, default=48
         Width of word vectors that are learned from the texts.
     word_vectors : {"auto", "skipgram", "ppmi"} or file, default="auto"
-        See :func:`coterie.words.make_word_vectors`.
+        See :func:`coterie.texts.words.make_word_vectors`.
 
     Notes
     -----

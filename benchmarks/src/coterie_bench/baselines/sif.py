@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from coterie.encoders import Encoder
-from coterie.methods.classical import TwoStep
+from coterie.models.two_step import TwoStep
 from coterie_bench.baselines.encoders import SIFEncoder
 
 

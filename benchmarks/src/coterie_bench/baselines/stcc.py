@@ -24,17 +24,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._files import save_arrays
-from coterie._trust import read_tensors
-from coterie._types import Features, Floats, Ints, Terms
-from coterie._validation import Dropout, NonNegativeFloat, NonNegativeInt, PositiveInt
+from coterie._util.files import save_arrays
+from coterie._util.trust import read_tensors
+from coterie._util.types import Features, Floats, Ints, Terms
+from coterie._util.validation import Dropout, NonNegativeFloat, NonNegativeInt, PositiveInt
+from coterie.arrays.neighbors import similarity_blocks
 from coterie.encoders import BagOfWords, Encoder
 from coterie.encoders.base import RaggedTokens, Rows, distinct
-from coterie.engine import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
 from coterie.errors import DataError, UsageError
-from coterie.neighbors import similarity_blocks
-from coterie.words import Vocabulary
-from coterie.words.vectors import Source, make_word_vectors, width_of
+from coterie.methods.train import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
+from coterie.methods.word_vectors import Source, make_word_vectors, width_of
+from coterie.texts.words import Vocabulary
 
 WIDTH = 3  # words that a filter sees
 TOP = 5  # numbers kept of each row at the end

@@ -22,19 +22,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from coterie._types import Terms
-from coterie._validation import (
+from coterie._util.types import Terms
+from coterie._util.validation import (
     Length,
     NonNegativeFloat,
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
 )
-from coterie.blocks.nt_xent import nt_xent
 from coterie.encoders import Encoder
-from coterie.encoders.tuning import STILL
-from coterie.engine import Batch, Stage, TrainingContext, TunedClusterer, steps_for
 from coterie.errors import UsageError
+from coterie.methods.losses.nt_xent import nt_xent
+from coterie.methods.train import Batch, Stage, TrainingContext, TunedClusterer, steps_for
+from coterie.methods.train.layers import STILL
 
 Project = Callable[[Tensor], Tensor]
 

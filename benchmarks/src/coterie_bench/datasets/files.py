@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from coterie._files import atomic_path, open_own, sha256_file
-from coterie._progress import Progress
-from coterie._validation import check_choice
+from coterie._util.files import atomic_path, open_own, sha256_file
+from coterie._util.progress import Progress
+from coterie._util.validation import check_choice
 from coterie.errors import DataError, MissingError
 from coterie_bench.datasets.cards import CARDS, PAIRS, Card
 

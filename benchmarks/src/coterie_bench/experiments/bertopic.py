@@ -32,9 +32,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie._types import Floats
+from coterie._util.types import Floats
+from coterie.arrays.metrics import external_scores
 from coterie.encoders import DEFAULT
-from coterie.metrics import external_scores
 from coterie_bench.data import load_data
 from coterie_bench.datasets import BENCHMARKS
 from coterie_bench.experiments import lines
@@ -113,7 +113,7 @@ def plan(options: argparse.Namespace, before: Sequence[lines.Row]) -> list[Job]:
 
 def warm(encoder: str) -> None:
     """Import and compile before the clock runs; from 4,096 vectors on UMAP searches otherwise."""
-    from coterie.corpus import sample
+    from coterie.texts import sample
 
     texts = [text for text in sample().texts if text][:200] * 25
     vectors = np.random.default_rng(0).normal(size=(len(texts), 384)).astype(np.float32)

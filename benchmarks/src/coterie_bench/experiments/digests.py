@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 import coterie
-from coterie.methods import METHODS
+from coterie.models.registry import METHODS
 
 SHORT = {
     "ae_steps": 20, "adapt_epochs": 1, "contrast_epochs": 1, "epochs": 1, "harden_epochs": 1,

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from coterie.methods import METHODS
+from coterie.models.registry import METHODS
 from coterie_bench import ROOT
 from coterie_bench.beside import load_reported
 from coterie_bench.datasets import BENCHMARKS, CARDS

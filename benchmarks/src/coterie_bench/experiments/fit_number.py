@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from coterie import choose
-from coterie._types import Floats
+from coterie._util.types import Floats
 from coterie.encoders import DEFAULT
+from coterie.models import choose
 from coterie_bench.data import load_data
 from coterie_bench.datasets import DEV, LEVELS, TAILS
 from coterie_bench.experiments import lines

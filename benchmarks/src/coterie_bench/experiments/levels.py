@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 import coterie
-from coterie._types import Ints
-from coterie._validation import check_device
+from coterie._util.types import Ints
+from coterie._util.validation import check_device
+from coterie.arrays.metrics import Labels, ami, nmi, purity
 from coterie.encoders import AUTO
-from coterie.metrics import Labels, ami, nmi, purity
 from coterie_bench.data import load_data
 from coterie_bench.datasets import CARDS
 from coterie_bench.experiments import lines

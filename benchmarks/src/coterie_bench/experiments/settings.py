@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from coterie import Auto, consensus
-from coterie._types import Floats
+from coterie import Auto
+from coterie._util.types import Floats
+from coterie.arrays import consensus
+from coterie.arrays.metrics import external_scores
 from coterie.encoders import DEFAULT, CharNgrams, Encoder, MixedEncoder, lexical, views
-from coterie.methods import auto
-from coterie.metrics import external_scores
+from coterie.models import auto
 from coterie_bench.data import load_data
 from coterie_bench.datasets import DEV
 from coterie_bench.experiments import lines

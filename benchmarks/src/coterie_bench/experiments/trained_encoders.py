@@ -19,8 +19,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from coterie._types import Floats
-from coterie.methods import classical
+from coterie._util.types import Floats
+from coterie.models import two_step as classical
 from coterie_bench import ROOT
 from coterie_bench.data import load_data
 from coterie_bench.ledger import Ledger, Row, head, key_of

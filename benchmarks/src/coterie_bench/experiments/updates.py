@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 import coterie
-from coterie.metrics import external_scores
+from coterie.arrays.metrics import external_scores
 from coterie.runs.added import learn_new
 from coterie_bench.datasets import DEV, load_dataset
 from coterie_bench.experiments import lines

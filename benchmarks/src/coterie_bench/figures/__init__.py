@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coterie._files import write_text
-from coterie._validation import check_choice, need
+from coterie._util.files import write_text
+from coterie._util.validation import check_choice, need
 from coterie.errors import UsageError
 from coterie_bench.figures import papers, short
 from coterie_bench.figures.picture import Picture, Table, read_picture, save

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from coterie._random import derive_seed
-from coterie._types import Floats
-from coterie.blocks.kmeans import KMeans
+from coterie._util.random import derive_seed
+from coterie._util.types import Floats
+from coterie.arrays.kmeans import KMeans
+from coterie.arrays.metrics import accuracy, nmi, silhouette
+from coterie.arrays.neighbors import unit_rows
 from coterie.errors import DataError, TrainingError, UsageError
 from coterie.methods.aecl import stray_similarity
-from coterie.metrics import accuracy, nmi, silhouette
-from coterie.neighbors import unit_rows
 from coterie_bench.analysis import (
     average_precision,
     cluster_distances,

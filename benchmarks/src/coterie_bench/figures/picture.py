@@ -12,8 +12,8 @@ from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from coterie._files import atomic_path, plain
-from coterie._validation import need
+from coterie._util.files import atomic_path, plain
+from coterie._util.validation import need
 from coterie.errors import DataError
 
 DIGITS = 5  # that count, of every number in a file

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from coterie._facts import hardware
-from coterie._random import numpy_generator
-from coterie._types import Floats, Ints
-from coterie._validation import check_device
-from coterie.corpus import texts_from
-from coterie.engine import Stage, TrainedClusterer
-from coterie.methods import METHODS, make_method
-from coterie.metrics import silhouette
+from coterie._util.facts import hardware
+from coterie._util.random import numpy_generator
+from coterie._util.types import Floats, Ints
+from coterie._util.validation import check_device
+from coterie.arrays.metrics import silhouette
+from coterie.methods.train import Stage, TrainedClusterer
+from coterie.models.registry import METHODS, make_method
+from coterie.texts import texts_from
 from coterie_bench.data import Data
 from coterie_bench.datasets import PAIRS, find_pairs
 from coterie_bench.figures.picture import COLORS, Lines, Panel, Picture, Points

@@ -1,0 +1,1 @@
+"""What every room needs: files, locks, progress, random streams, threads, HTTP, checks."""

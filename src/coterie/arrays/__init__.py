@@ -1,0 +1,1 @@
+"""Arrays in, arrays out: one idea per file; no texts, no files."""

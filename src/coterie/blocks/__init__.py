@@ -1,1 +1,0 @@
-"""Formulas on tensors and arrays: one idea per file, no file imports another."""

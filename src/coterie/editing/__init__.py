@@ -1,6 +1,0 @@
-"""Changes by hand that last: merge, split, rename, move, delete and cut clusters of a run."""
-
-from coterie.editing.edit import Edited, cut, edit, undo
-from coterie.editing.parse import Edit, read_edits
-
-__all__ = ["Edit", "Edited", "cut", "edit", "read_edits", "undo"]

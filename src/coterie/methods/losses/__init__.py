@@ -1,0 +1,1 @@
+"""Losses and heads that several methods share, as functions of tensors."""

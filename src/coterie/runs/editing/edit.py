@@ -1,0 +1,393 @@
+"""Edits on a run folder or on a fitted model: from a draft of the edits to the next clustering."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie._util.folders import held
+from coterie._util.types import Bools, Floats
+from coterie._util.validation import check_path, checked
+from coterie.arrays.assign import probabilities
+from coterie.arrays.metrics import silhouette
+from coterie.arrays.outliers import OutlierLimit
+from coterie.describe import Cluster, describe_nodes, names_by_number
+from coterie.describe.hierarchy import (
+    Hierarchy,
+    build_hierarchy,
+)
+from coterie.describe.tree import Tree, TreeRows, need_tree
+from coterie.errors import DataError, UsageError, counted
+from coterie.models import TextClusterer
+from coterie.models.edited import Merge, Step, correct, edited
+from coterie.runs.clustering import (
+    Clustering,
+    as_said,
+    check_version,
+    describe_rows,
+    opened,
+    renamed,
+    save,
+    with_results,
+)
+from coterie.runs.editing.apply import Draft, apply_edits, prune
+from coterie.runs.editing.parse import Edit, read_edits
+from coterie.runs.exports import refresh_exports
+from coterie.runs.page_data import SILHOUETTE, make_map
+from coterie.runs.run_files import RunFiles, result_columns
+from coterie.runs.run_history import undo_run
+from coterie.texts import texts_from
+
+MISMATCHED = 0.05  # share of rows on which table and model may differ by rounding
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What edits did to a run.
+
+    Attributes
+    ----------
+    run : Path
+    done : tuple of str
+        In sentences, one for each edit.
+    clusters : dict of int to str
+        Names of the clusters there are now.
+    notes : tuple of str
+        What else changed by them, in sentences: descriptions that were dropped.
+    """
+
+    run: Path
+    done: tuple[str, ...]
+    clusters: dict[int, str]
+    notes: tuple[str, ...] = ()
+
+
+@checked
+def edit(
+    target: Any,
+    edits: object,
+    *,
+    texts: Any = None,
+    dry_run: bool = False,
+    version: str | None = None,
+) -> Any:
+    """Merge, split, rename or delete clusters of a run or a model; move texts.
+
+    All edits are checked before anything changes. Numbers are stable: a merge keeps the number of
+    the first cluster named, the largest part of a split keeps its number, and a number that is
+    retired is never used again. In a run with a merge tree a split shows the parts that it has, if
+    there are so many; the cluster itself is there again when a coarser cut shows it.
+
+    Parameters
+    ----------
+    target : str, Path or TextClusterer
+        The folder of a finished run, whose files are written anew and whose earlier state is kept
+        for :func:`undo`; or a fitted model, which is copied.
+    edits : str, Path, mapping or list of mappings
+        A YAML or JSON file, or the same as values: ``[{"merge": [3, 7], "name": "Refunds"}]``.
+    texts : sequence of str, optional
+        Of a model, the texts it was fitted on: needed for "move".
+    dry_run : bool, default=False
+        Check the edits of a run and say what they would do, without writing.
+    version : str, optional
+        Edit the run only if this is its ``Run.version``: nobody has changed it since it was read.
+
+    Returns
+    -------
+    Edited or TextClusterer
+        For a run, what was done; for a model, the edited copy. Its labels are the stable numbers;
+        ``predict_proba`` has a column for every number, zero for those that are retired.
+    """
+    wanted = read_edits(edits)
+    if isinstance(target, TextClusterer):
+        return _edit_model(target, wanted, texts)
+    folder = check_path("target", target)
+    with opened(folder, version=version, to_write=not dry_run) as run:
+        draft = Draft.of(run)
+        apply_edits(wanted, draft)
+        names = {i: name or "" for i, name in sorted(draft.names.items())}
+        if not dry_run:
+            after = take_edits(run, draft)
+            log = {"edits": [e.told for e in wanted], "done": draft.done}
+            save(run, after, log={**log, **({"notes": draft.notes} if draft.notes else {})})
+            names = after.names
+    return Edited(folder, tuple(draft.done), names, tuple(draft.notes))
+
+
+@checked
+def cut(run: str | Path, clusters: int | str, *, version: str | None = None) -> int:
+    """Show another cut of the merge tree of a run: so many clusters, or a named level.
+
+    Table, page and model change together; numbers, names and edits stay with the clusters.
+    :func:`undo` takes it back.
+
+    Parameters
+    ----------
+    run : str or Path
+        The folder of a finished run that found its number of clusters itself.
+    clusters : int or str
+        Number of clusters, or "broad", "medium" or "fine".
+    version : str, optional
+        Only if this is the ``Run.version`` of the run.
+
+    Returns
+    -------
+    int
+        How many clusters are shown now.
+    """
+    folder = check_path("run", run)
+    with opened(folder, version=version) as before:
+        tree = need_tree(before.tree).at_level(clusters)
+        draft, places = Draft.of(before), {**tree.cut(), -1: -1}
+        draft.labels = np.array([places[leaf] for leaf in draft.finest.tolist()], dtype=np.int64)
+        draft.corrections = {mark: places[leaf] for mark, leaf in draft.led_to.items()}
+        draft.names = {i: tree.names.get(i) for i in tree.shown()}
+        draft.tree, draft.moved = tree, True
+        log = {"edits": [{"cut": tree.at}], "done": [f"cut into {counted(tree.at, 'cluster')}"]}
+        save(before, take_edits(before, draft), log=log)
+    return tree.at
+
+
+@checked
+def undo(run: str | Path, *, version: str | None = None) -> int:
+    """Put a run back into its state before the last edits; all its files but the log are the same.
+
+    Parameters
+    ----------
+    run : str or Path
+    version : str, optional
+        Undo only if this is the ``Run.version`` of the run.
+
+    Returns
+    -------
+    int
+        Number of the change that was undone.
+    """
+    folder = check_path("run", run)
+    RunFiles(folder).check()  # and no more: an undo may repair what else is damaged
+    with held(folder):
+        check_version(folder, version)
+        return undo_run(folder, _refresh_exports)
+
+
+def _refresh_exports(folder: Path) -> None:
+    files = RunFiles(folder)
+    refresh_exports(folder, files.manifest, files.clusters)
+
+
+def _edit_model(model: TextClusterer, wanted: Sequence[Edit], texts: Any) -> TextClusterer:
+    if not hasattr(model, "distinct_vectors_"):
+        raise UsageError(
+            "edit: the model was loaded, so it does not know its training texts; edit the "
+            "folder of its run, or a model fitted in this process."
+        )
+    if texts is None and any(e.kind == "move" for e in wanted):
+        raise UsageError("texts: pass the texts the model was fitted on; 'move' looks them up.")
+    labels = np.asarray(model.labels_).copy()
+    assigner = edited(model.assigner_, model.n_clusters_)
+    if assigner.cut:
+        raise UsageError("edit: the clusters are a cut of a merge tree; edit the run's folder.")
+    given = [f"{i}" if i >= 0 else "" for i in model.rows_] if texts is None else texts_from(texts)
+    if len(given) != len(labels):
+        raise UsageError(f"texts: {len(given)} for a model of {len(labels)} texts.")
+    draft = Draft(
+        texts=given,
+        labels=labels,
+        get_vectors=lambda: model.vectors_,
+        names={i: None for i in assigner.clusters},
+        next_id=assigner.width,
+        corrections=dict(model.corrections_),
+        get_assigner=lambda: assigner,
+        seed=model.seed_,
+    )
+    apply_edits(wanted, draft)
+    out = copy.copy(model)
+    out.assigner_ = assigner.then(*draft.steps)
+    out.labels_, out.n_clusters_ = draft.labels, len(draft.names)
+    out.corrections_ = draft.corrections
+    rows = dict(model.corrected_rows_) | dict(draft.bound_rows())
+    out.corrected_rows_ = {row: int(draft.labels[row]) for row in rows}
+    return out
+
+
+def take_edits(run: Clustering, draft: Draft) -> Clustering:
+    """The run with the edits of a draft; what else changed by them is added to its notes.
+
+    Changes facts, and all else if a row has moved; else names alone, and the model is not loaded.
+    """
+    before = run.facts.get("editing", {})
+    editing = {**before, "edits": before.get("edits", 0) + len(draft.done), **draft.facts}
+    made = _moved(run, draft) if draft.moved else renamed(run, draft.names)
+    return replace(made, facts={**made.facts, "editing": editing})
+
+
+def _moved(run: Clustering, draft: Draft) -> Clustering:
+    """Model, table, clusters, levels and map; changes the facts about outliers and given names."""
+    model, p = edit_model(run, draft)
+    facts, tree = dict(run.facts), None
+    levels: Hierarchy | TreeRows | None
+    if draft.tree is None:
+        hierarchy, clusters = _nest(run, draft, _describe(run, draft, p))
+        levels = hierarchy
+    else:
+        tree, clusters = _describe_tree(run, draft, draft.tree, p)
+        hierarchy, levels = tree.above(), TreeRows(tree, draft.finest)
+    unknown = np.full(len(p), np.nan)
+    called = names_by_number(clusters, p.shape[1])
+    results = result_columns(draft.labels, p, called, unknown, draft.outliers, levels)
+    del results["outlier_score"]  # edits do not change it
+    if "outliers" in facts:
+        facts["outliers"] = {**facts["outliers"], "marked": int(draft.outliers.sum())}
+    return replace(
+        run,
+        facts=facts,
+        table=with_results(run.table, results, hierarchy),
+        clusters=clusters,
+        hierarchy=hierarchy,
+        tree=tree,
+        map=remap(run, draft),
+        fitted=model,
+    )
+
+
+def _nest(
+    run: Clustering, draft: Draft, clusters: list[Cluster]
+) -> tuple[Hierarchy | None, list[Cluster]]:
+    """Coarser levels of a run without a merge tree, and the clusters with their parents."""
+    levels = run.facts.get("handover", {}).get("levels")
+    if not levels:
+        return run.hierarchy, clusters
+    return build_hierarchy(run.texts, draft.marked, run.vectors, clusters, levels)
+
+
+def _describe_tree(
+    run: Clustering, draft: Draft, tree: Tree, p: Floats
+) -> tuple[Tree, list[Cluster]]:
+    """The merge tree with its clusters described anew, if they changed, and those shown."""
+    assert run.tree is not None
+    given = draft.given_names()
+    tree = tree.renamed(given)
+    marked, before = (np.where(r.outliers, -1, r.finest) for r in (draft, run))
+    if tree.merges != run.tree.merges or not np.array_equal(marked, before):
+        names = {**tree.names, **dict.fromkeys(draft.renewed & tree.nodes.keys()), **given}
+        kept = {i: name for i, name in names.items() if name is not None}
+        nodes = describe_nodes(run.texts, marked, tree.inside(), run.vectors, names=kept)
+        said = {i: c for i, c in tree.nodes.items() if i in draft.described}
+        tree = replace(tree, nodes={c.id: c for c in as_said(list(nodes.values()), said)})
+    draft.names = {i: tree.names.get(i, name) for i, name in draft.names.items()}
+    return tree.showing(_describe(run, draft, p))
+
+
+def edit_model(run: Clustering, draft: Draft) -> tuple[TextClusterer, Floats]:
+    """The model with the edits in it, and the probabilities of all rows.
+
+    Where the model on this machine would put a text elsewhere than the table does, by another
+    rounding, the table is right: the text is bound to its cluster.
+    """
+    if draft.tree is not None:
+        draft.tree, steps = prune(draft.tree, draft.finest, draft.outliers)
+        draft.steps += steps
+    model = copy.copy(run.model)
+    assigner = edited(model.assigner_, model.n_clusters_).then(*draft.steps)
+    filled = np.array([text != "" for text in draft.texts])
+    if draft.tree is not None:
+        assigner = replace(assigner, cut=draft.tree.cut())
+    model.assigner_, model.n_clusters_ = assigner, len(draft.names)
+    p = np.zeros((len(filled), assigner.width))
+    p[filled] = probabilities(assigner.logits(run.vectors[filled]))
+    model.outlier_limit_ = edited_limit(model.outlier_limit_, draft.steps)
+    bound = [row for row, _ in draft.bound_rows()]
+    wrong = (draft.labels >= 0) & (p.argmax(axis=1) != draft.labels)
+    if assigner.cut:
+        wrong[filled] |= (
+            assigner.finest_logits(run.vectors[filled]).argmax(axis=1) != draft.finest[filled]
+        )
+    wrong |= _wrongly_odd(model, run, draft, filled)
+    wrong[bound], wrong[draft.outliers] = False, False  # to bind an outlier would make it none
+    if wrong.sum() > max(1, MISMATCHED * filled.sum()):
+        raise DataError(
+            f"{run.folder}: the model puts {int(wrong.sum()):,} of {int(filled.sum()):,} rows "
+            "elsewhere than assignments.csv does; the two do not belong together. Undo what was "
+            "changed in the table, or run coterie cluster again."
+        )
+    for row in np.flatnonzero(wrong):
+        draft.correct(np.array([row]), int(draft.labels[row]))
+    model.corrections_ = draft.finest_corrections()
+    model.corrected_rows_ = {row: draft.finest_of(row) for row, _ in draft.bound_rows()}
+    p = np.asarray(correct(model, p))
+    left = (draft.labels >= 0) & ~draft.outliers & (p.argmax(axis=1) != draft.labels)
+    left = np.flatnonzero(left)
+    if len(left):
+        raise DataError(
+            f"{run.folder}: row {left[0] + 1} of assignments.csv is in cluster "
+            f"{draft.labels[left[0]]}, but a row with the same text is in another one; identical "
+            "texts share a cluster. Undo what was changed in the table."
+        )
+    return model, p
+
+
+def edited_limit(limit: OutlierLimit | None, steps: Sequence[Step]) -> OutlierLimit | None:
+    """The limit for outliers after merges and splits.
+
+    Clusters that would have lost all their texts have a limit of their own. The parts of a split
+    inherit it; a merged cluster has the common one, as it is no such cluster any more.
+    """
+    if limit is None:
+        return None
+    kept = dict(limit.kept)
+    for step in steps:
+        if isinstance(step, Merge):
+            kept = {c: value for c, value in kept.items() if c not in step.clusters}
+        elif step.cluster in kept:
+            kept |= dict.fromkeys(step.after, kept[step.cluster])
+    return replace(limit, kept=kept)
+
+
+def _wrongly_odd(model: TextClusterer, run: Clustering, draft: Draft, filled: Bools) -> Bools:
+    """Rows that the limit would call outliers, and the table does not."""
+    out = np.zeros(len(filled), dtype=bool)
+    if model.outlier_limit_ is None:
+        return out
+    scores = model._outlier_index().scores(run.vectors[filled])
+    clusters = draft.labels if draft.tree is None else draft.finest
+    out[filled] = model.outlier_limit_.marks(scores, np.asarray(clusters[filled]))
+    return np.asarray(out & ~draft.outliers)
+
+
+def _describe(run: Clustering, draft: Draft, p: Floats) -> list[Cluster]:
+    topics, said = {}, {}
+    for cluster in run.clusters if run.tree is None else run.tree.nodes.values():
+        if cluster.id not in draft.names:
+            continue
+        was, now = run.rows_in(cluster.id), draft.labels == cluster.id
+        if np.array_equal(was, now):
+            topics[cluster.id] = cluster.topics
+        if cluster.id in draft.described:
+            said[cluster.id] = cluster
+    return describe_rows(
+        run.input,
+        (run.text_column, run.id_column),
+        run.texts,
+        draft.marked,
+        run.vectors,
+        p,
+        draft.names,
+        topics,
+        said,
+    )
+
+
+def remap(run: Clustering, draft: Draft) -> dict[str, Any] | None:
+    """Texts keep their places on the map, unless the places are those of the clusters."""
+    if run.map is None:
+        return None
+    if run.map["layout"] == "discs":
+        return make_map(run.vectors, draft.labels, run.seed, draft.outliers, run.texts)
+    inside = draft.marked >= 0
+    value = silhouette(run.vectors[inside], draft.marked[inside], SILHOUETTE)
+    return {**run.map, "silhouette": round(value, 4) if np.isfinite(value) else None}

@@ -1,0 +1,267 @@
+"""A finished run as files for others: Excel workbooks, Parquet, CSV for spreadsheets.
+
+Everything is read from ``assignments.csv``, ``clusters.json`` and ``levels.json`` of the run, so
+later names and edits are in it. Columns of the input come as texts; those of coterie as numbers.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from coterie._util.files import atomic_path
+from coterie._util.folders import held, one_state
+from coterie._util.validation import check_choice, check_path, checked
+from coterie.describe import Cluster
+from coterie.describe.hierarchy import Hierarchy
+from coterie.describe.tree import Tree
+from coterie.errors import UsageError
+from coterie.options import TABLES
+from coterie.page import without_texts, write_report
+from coterie.runs.page_data import read_run
+from coterie.runs.run_files import RunFiles, swap_run
+from coterie.texts import write_rows
+from coterie.texts.corpus import value_to_text
+from coterie.texts.write import Sheet, spreadsheet_text, table_rows, write_workbook
+
+WORDS = 10  # of a cluster that its row names
+KINDS = {"examples": "typical", "diverse": "whole range", "borderline": "close call"}
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written."""
+
+    files: list[Path]
+    notes: list[str]  # what Excel could not hold, in sentences
+
+
+@checked
+def export_run(
+    folder: str | Path,
+    to: str | Sequence[str] = "xlsx",
+    *,
+    texts: bool = True,
+    out: str | Path | None = None,
+) -> Exported:
+    """Write the tables of a finished run in other forms.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Of a finished run.
+    to : str or sequence of str, default="xlsx"
+        Any of "xlsx" (assignments and clusters as two workbooks), "parquet", "jsonl", and
+        "csv" (for spreadsheets: texts that look like formulas get an apostrophe).
+    texts : bool, default=True
+        False leaves out texts, examples and all columns of the input but the one named as
+        ``--id-column``; rows are numbered instead.
+    out : str or Path, optional
+        Folder to write to; default: that of the run.
+
+    Returns
+    -------
+    Exported
+    """
+    run = check_path("folder", folder)
+    wanted = [to] if isinstance(to, str) else list(to) if isinstance(to, Iterable) else []
+    if not wanted:
+        raise UsageError("to: name at least one format, such as xlsx.")
+    for name in wanted:
+        check_choice("to", name, TABLES)
+    RunFiles(run).check()
+    if out is None or Path(out).resolve() == run.resolve():
+        found: list[Exported] = []
+        with held(run):
+            swap_run(run, lambda fresh: found.append(write_exports(fresh, wanted, texts=texts)))
+        return Exported([run / path.name for path in found[0].files], found[0].notes)
+    refuse_other_run(Path(out))
+    return one_state([run], lambda: write_exports(run, wanted, texts=texts, out=Path(out)))
+
+
+def write_exports(
+    run: Path,
+    wanted: Sequence[str],
+    *,
+    texts: bool = True,
+    out: Path | None = None,
+) -> Exported:
+    """Write the files of :func:`export_run` into a folder that nobody else reads or writes now."""
+    target, found = out or run, RunFiles(run)
+    table = found.cells if texts else _without_texts(found)
+    files: list[Path] = []
+    notes: list[str] = []
+    for form in dict.fromkeys(wanted):
+        files.append(target / _table_name(form, texts))
+        if form == "csv":
+            _write_guarded(files[-1], table)
+            continue
+        notes += write_rows(files[-1], table, {})
+        if form == "xlsx":
+            files.append(target / f"clusters{'' if texts else '-no-texts'}.xlsx")
+            parts = found.clusters, found.hierarchy, found.tree
+            notes += write_clusters(files[-1], *parts, texts=texts)
+    return Exported(files, notes)
+
+
+def _table_name(form: str, texts: bool) -> str:
+    """What the table of a run is called; ``assignments.csv`` itself is no export."""
+    if not texts:
+        return f"assignments-no-texts.{form}"
+    return "assignments-spreadsheet.csv" if form == "csv" else f"assignments.{form}"
+
+
+def write_page(
+    run: Path,
+    manifest: dict[str, Any],
+    clusters: Sequence[Cluster],
+    *,
+    texts: bool = True,
+    file: Path | None = None,
+) -> Path:
+    """Write the page from what the other files of the run hold, with or without the texts."""
+    data = read_run(run, manifest, clusters)
+    file = file or run / ("report.html" if texts else "report-no-texts.html")
+    write_report(file, data if texts else without_texts(data))
+    return file
+
+
+def refresh(run: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) -> None:
+    """Write the pages and exports that lie in a run anew, so that none of them is out of date."""
+    write_page(run, manifest, clusters)
+    refresh_exports(run, manifest, clusters)
+
+
+def refresh_exports(run: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) -> None:
+    """Write the files anew that ``coterie export`` has made of a run."""
+    if (run / "report-no-texts.html").exists():
+        write_page(run, manifest, clusters, texts=False)
+    for texts in (True, False):
+        if forms := [form for form in TABLES if (run / _table_name(form, texts)).exists()]:
+            write_exports(run, forms, texts=texts)
+
+
+def refuse_other_run(out: Path) -> None:
+    """Refuse to put the tables of one run into the folder of another."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"`out={str(out)!r}` is a file; name a folder.")
+    if (out / "manifest.json").exists():
+        raise UsageError(f"`out={str(out)!r}` holds another run; choose another folder.")
+
+
+def _without_texts(run: RunFiles) -> pa.Table:
+    """The table of a run with the number of each row in place of what came with the texts."""
+    kept = [run.manifest["data"].get("id_column"), *run.own.values()]
+    table = run.cells.select([name for name in run.cells.column_names if name in kept])
+    return table.add_column(0, "row", pa.array(range(1, len(table) + 1)))
+
+
+def write_clusters(
+    path: Path,
+    clusters: Sequence[Cluster],
+    hierarchy: Hierarchy | None = None,
+    tree: Tree | None = None,
+    *,
+    texts: bool = True,
+) -> list[str]:
+    """Write a workbook of clusters: one sheet of clusters, one of words, examples, levels.
+
+    The levels are all that have names, if there is a merge tree.
+
+    Returns
+    -------
+    list of str
+        What Excel could not hold, in sentences.
+    """
+    header = ["cluster", "name", "texts", "share", "words"]
+    header += ["typical text"] if texts else []
+    levels = hierarchy.levels if hierarchy else []
+    above = hierarchy.column_names()[: len(levels)] if hierarchy else []
+    header += [name.replace("_", " ") for name in above]
+    header += ["language"] if any(c.languages for c in clusters) else []
+    sheets = [
+        Sheet("clusters", header, _cluster_rows(clusters, levels, texts)),
+        Sheet(
+            "words",
+            ["cluster", "name", "word", "weight"],
+            ((c.id, c.name, word, weight) for c in clusters for word, weight in c.words),
+        ),
+    ]
+    if texts:
+        sheets.append(
+            Sheet(
+                "examples",
+                ["cluster", "name", "kind", "text"],
+                (
+                    (c.id, c.name, kind, text)
+                    for c in clusters
+                    for field, kind in KINDS.items()
+                    for text in getattr(c, field)
+                ),
+            )
+        )
+    named: list[tuple[Any, Sequence[Cluster]]] = list(enumerate([*levels, clusters], 1))
+    if tree is not None:
+        named = [*tree.named_levels().items()]
+    if len(named) > 1:
+        sheets.append(
+            Sheet(
+                "levels",
+                ["level", "cluster", "name", "texts", "share", "in"],
+                (
+                    (name, c.id, c.name, c.size, c.share, c.parent)
+                    for name, level in named
+                    for c in level
+                ),
+            )
+        )
+    return write_workbook(path, sheets)
+
+
+def _cluster_rows(
+    clusters: Sequence[Cluster], levels: Sequence[Sequence[Cluster]], texts: bool
+) -> Iterator[list[Any]]:
+    known = [{cluster.id: cluster for cluster in level} for level in levels]
+    for cluster in clusters:
+        words = ", ".join(word for word, _ in cluster.words[:WORDS])
+        row: list[Any] = [cluster.id, cluster.name, cluster.size, cluster.share, words]
+        if texts:
+            row.append(cluster.examples[0] if cluster.examples else "")
+        above: list[str] = []
+        parent = cluster.parent
+        for level in reversed(known):
+            found = level.get(parent) if parent is not None else None
+            above.insert(0, found.name if found else "")
+            parent = found.parent if found else None
+        spoken = [shown_languages(cluster)] if any(c.languages for c in clusters) else []
+        yield row + above + spoken
+
+
+def shown_languages(cluster: Cluster) -> str:
+    """The languages of a cluster in words; the shares only if there are several.
+
+    Examples
+    --------
+    >>> two = [("German", 0.62), ("English", 0.38)]
+    >>> shown_languages(Cluster(0, "Late", 1, 1.0, [], [], languages=two))
+    'German 62%, English 38%'
+    """
+    if len(cluster.languages) == 1:
+        return cluster.languages[0][0]
+    return ", ".join(f"{language} {share:.0%}" for language, share in cluster.languages)
+
+
+def _write_guarded(path: Path, table: pa.Table) -> None:
+    """CSV as spreadsheets like it: with a byte order mark, and without formulas."""
+    with (
+        atomic_path(path) as temporary,
+        temporary.open("w", encoding="utf-8-sig", newline="") as file,
+    ):
+        writer = csv.writer(file)
+        for row in ([*table.column_names], *table_rows(table)):
+            writer.writerow([spreadsheet_text(value_to_text(value)) for value in row])
