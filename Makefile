@@ -33,6 +33,7 @@ test: $(VENV)/.test ## Format, lint, types, unit and behaviour tests.
 	$(MAKE) --jobs 2 types tests
 
 types:
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 
 tests:
