@@ -19,7 +19,6 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 import numpy as np
 import pytest
 import torch
-from coterie.models.registry.train import fitting
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -32,7 +31,7 @@ import coterie
 from coterie import METHODS, make_method
 from coterie.arrays.assign import CenterAssigner, MappedAssigner, NeighborAssigner
 from coterie.errors import DataError, UsageError
-from coterie.methods.train import Run, TrainedClusterer, train
+from coterie.methods.train import Run, TrainedClusterer, fitting, train
 from coterie.models import TextClusterer, WeightedClusterer
 from coterie.models.edited import edited
 from coterie.models.registry import BUILT_IN, Methods, Recipe

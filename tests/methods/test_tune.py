@@ -6,13 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from coterie.models.registry.train import fitting
 
 import coterie
 from coterie import METHODS
 from coterie.encoders import load_encoder
 from coterie.errors import UsageError
-from coterie.methods.train import Run, TunedClusterer
+from coterie.methods.train import Run, TunedClusterer, fitting
 from coterie.models.registry import BUILT_IN
 from interrupted import fit_with_interrupts
 from said import raises

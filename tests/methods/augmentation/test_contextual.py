@@ -106,7 +106,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 
 def test_a_model_with_another_head_takes_the_long_way(tiny_masked: Path) -> None:
-    from coterie.models.registry.augmentation import contextual
+    from coterie.methods.augmentation import contextual
 
     model, tokenizer, _ = Contextual(str(tiny_masked))._parts
     ids = torch.tensor([tokenizer("where is [MASK] box")["input_ids"]] * 3)

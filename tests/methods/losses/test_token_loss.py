@@ -3,9 +3,9 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from coterie.models.registry.losses import token_loss
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from coterie.methods.losses import token_loss
 from coterie.methods.losses.token_loss import IGNORED, token_cross_entropy
 
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from coterie.models.registry.train import fitting
 
 from coterie import SCCL
 from coterie._util.random import derive_seed
 from coterie.arrays.consensus import FLATTEN, RUNS, neighborhood, smoothed_runs
 from coterie.arrays.metrics import nmi
 from coterie.encoders import ViewsEncoder, load_encoder
+from coterie.methods.train import fitting
 from coterie.methods.train.guard import (
     Diagnostics,
     Guard,

@@ -27,7 +27,7 @@ whole = pytest.mark.skipif(
     not all((REAL / name).exists() for name in NEEDED),
     reason="the files of WordNet are not here: apt-get install wordnet-base",
 )
-TABLE = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "wordnet_table.py"))
+TABLE = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "wordnet_table.py"))
 
 
 def test_senses_come_in_their_order(small_wordnet: Path) -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from coterie.models.registry.train import data as data_module
 from torch import Tensor
 
 from coterie._util.progress import Progress
 from coterie.encoders import VectorEncoder, load_encoder
 from coterie.errors import UsageError
 from coterie.methods.train import Batch, Checkpoint, History, Stage, TrainingData, steps_for, train
+from coterie.methods.train import data as data_module
 from coterie.methods.train.data import Batches
 from said import raises
 from small_training import CPU, Net, assert_equal, make, run, square, stage, weights
