@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from coterie.encoders.bert import pack_forward
+from coterie.encoders.packing import pack_forward
 from torch import Tensor
 
 from coterie.encoders import bert as packed_module
