@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from coterie.encoders.packing import pack_forward
 from torch import Tensor
 
 from coterie.encoders import bert as packed_module
@@ -34,6 +33,7 @@ from coterie.encoders.fused import (
     fused_layer,
     try_layer,
 )
+from coterie.encoders.packing import pack_forward
 
 triton = pytest.importorskip("triton")
 
