@@ -166,17 +166,17 @@ class Encoder(nn.Module):
         keys = None if space is None else items.digests(index)
         if space is None or keys is None:
             return self._work(items, index, progress)
-        first, rows = distinct(keys)
         cache = Cache(space)
-        vectors, missing = cache.vectors([keys[i] for i in first], self.dim)
+        vectors = cache.find(keys)
+        missing = np.array([i for i in distinct(keys)[0] if keys[i] not in vectors], dtype=np.int64)
         if len(missing):
-            positions = np.asarray(first)[missing]
 
             def keep(some: Ints, made: Floats) -> None:
-                cache.write([keys[i] for i in positions[some]], made)
+                cache.write([keys[i] for i in missing[some]], made)
 
-            vectors[missing] = self._work(items, index[positions], progress, keep)
-        return vectors[rows]
+            made = self._work(items, index[missing], progress, keep)
+            vectors |= zip((keys[i] for i in missing), made, strict=True)
+        return np.stack([vectors[key] for key in keys])
 
     def _work(
         self,

@@ -1,10 +1,9 @@
-"""Results on disk by the digest of their text: what was made once is not made again.
+"""Vectors on disk by the digest of their text: what was made once is not made again.
 
-The vectors of unchanged encoders and the augmentations of language models are kept. A shard is one
-safetensors file with the new results of one call, or of some seconds of it. It is written once,
-whole, under a name of its own, and never changed, so that several processes can read and write at
-the same time. Only digests of texts are kept; but vectors tell much about the texts they were made
-of.
+The vectors of unchanged encoders are kept. A shard is one safetensors file with the new vectors of
+one call, or of some seconds of it. It is written once, whole, under a name of its own, and never
+changed, so that several processes can read and write at the same time. Only digests of texts are
+kept; but vectors tell much about the texts they were made of.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from coterie._util.files import save_arrays
-from coterie._util.types import Floats, Ints
+from coterie._util.types import Floats
 from coterie.errors import UsageError
 
 log = logging.getLogger(__name__)
@@ -33,14 +31,14 @@ DEFAULT_LIMIT = 2_000_000_000  # bytes
 OFF = {"off", "0", "no", "false", "none"}
 FEW = 64  # items that are worked at once without a look at the disk
 NAME = "[0-9a-f]" * 32  # of folders and files: nothing else is ever deleted
-LARGEST_SHARD = 100_000  # results, so that a shard stays far below any limit
+LARGEST_SHARD = 100_000  # vectors, so that a shard stays far below any limit
 
 _switch: ContextVar[bool] = ContextVar("coterie_cache", default=True)
 
 
 @contextmanager
 def no_cache() -> Iterator[None]:
-    """Neither read nor write results on disk inside the block.
+    """Neither read nor write vectors on disk inside the block.
 
     Examples
     --------
@@ -56,12 +54,12 @@ def no_cache() -> Iterator[None]:
 
 
 def is_on() -> bool:
-    """Whether results are kept on disk."""
+    """Whether vectors are kept on disk."""
     return _switch.get() and place() is not None
 
 
 def place() -> Path | None:
-    """Folder of the results as the environment says; None if it says off, or there is no home."""
+    """Folder of the vectors as the environment says; None if it says off, or there is no home."""
     given = os.environ.get(VARIABLE, "").strip()
     if given.lower() in OFF:
         return None
@@ -74,7 +72,7 @@ def place() -> Path | None:
 
 
 def limit() -> int:
-    """Maximum number of bytes of the results."""
+    """Maximum number of bytes of the vectors."""
     given = os.environ.get(LIMIT, "").strip()
     try:
         return max(0, int(float(given))) if given else DEFAULT_LIMIT
@@ -89,12 +87,12 @@ def digest(data: bytes | str) -> bytes:
 
 
 class Cache:
-    """Results, as bytes, by the :func:`digest` of what they were made of.
+    """Vectors by the :func:`digest` of what they were made of.
 
     Parameters
     ----------
     space : str
-        Hexadecimal digest of all that decides a result besides its text.
+        Hexadecimal digest of all that decides a vector besides its text.
     """
 
     def __init__(self, space: str) -> None:
@@ -103,34 +101,29 @@ class Cache:
         self.root, self.folder = root, root / space[:32]
         self.writable = True  # until a disk says otherwise
 
-    def find(self, keys: Sequence[bytes]) -> Iterator[tuple[bytes, memoryview]]:
-        """Keys that are here, once each, with their results; the newest shards first."""
+    def find(self, keys: Sequence[bytes]) -> dict[bytes, Floats]:
+        """The vectors of those keys that are here."""
         from safetensors import safe_open
 
         wanted = set(keys)
+        vectors: dict[bytes, Floats] = {}
         for path, _, _ in reversed(_shards(self.root, self.folder.name)):
-            if not wanted:
-                return
+            if len(vectors) == len(wanted):
+                break
             try:
                 with safe_open(path, "numpy") as file:  # reads an array when it is asked for
-                    found = _take(file, wanted)
-                os.utime(path)  # used now: goes last when room is needed
+                    own = [row.tobytes() for row in file.get_tensor("keys")]
+                    rows = [row for row, key in enumerate(own) if key in wanted]
+                    if rows:
+                        found = file.get_tensor("vectors")[rows]
+                        vectors |= zip((own[row] for row in rows), found, strict=True)
+                        os.utime(path)  # used now: goes last when room is needed
             except Exception as error:  # damaged, or another process made room
                 log.info("%s cannot be read: %s", path, error)
-                continue
-            wanted -= found.keys()
-            yield from found.items()
+        return vectors
 
-    def vectors(self, keys: Sequence[bytes], dim: int) -> tuple[Floats, Ints]:
-        """Vectors of the keys, which differ, and the positions of those that are not here."""
-        out = np.empty((len(keys), dim), dtype=np.float32)
-        missing = {key: position for position, key in enumerate(keys)}
-        for key, vector in self.find(keys):
-            out[missing.pop(key)] = np.frombuffer(vector, np.float32)
-        return out, np.asarray(list(missing.values()), dtype=np.int64)
-
-    def write(self, keys: Sequence[bytes], results: Any) -> None:
-        """Keep results: bytes, or rows of an array.
+    def write(self, keys: Sequence[bytes], vectors: Floats) -> None:
+        """Keep vectors.
 
         A disk that is full or read-only costs the cache, not the run, and is told once.
         """
@@ -140,32 +133,17 @@ class Cache:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)  # for its owner alone
             for first in range(0, len(keys), LARGEST_SHARD):
                 part = slice(first, first + LARGEST_SHARD)
-                sizes = [memoryview(result).nbytes for result in results[part]]
-                arrays: dict[str, Any] = {
-                    "keys": np.frombuffer(b"".join(keys[part]), np.uint8).reshape(-1, 16),
-                    "ends": np.cumsum(sizes, dtype=np.int64),
-                    "data": np.frombuffer(b"".join(results[part]), np.uint8),
-                }
-                save_arrays(self.folder / f"{uuid.uuid4().hex}.safetensors", arrays)
+                own = np.frombuffer(b"".join(keys[part]), np.uint8).reshape(-1, 16)
+                shard = self.folder / f"{uuid.uuid4().hex}.safetensors"
+                save_arrays(shard, {"keys": own, "vectors": vectors[part]})
             _make_room(self.root, limit())
         except OSError as error:
             self.writable = False
             log.warning("nothing is kept in the cache %s: %s", self.root, error)
 
 
-def _take(file: Any, wanted: set[bytes]) -> dict[bytes, memoryview]:
-    """What is wanted of a shard; the rest of it is not read where there is nothing."""
-    keys = [row.tobytes() for row in file.get_tensor("keys")]
-    places = {key: row for row, key in enumerate(keys) if key in wanted}
-    if not places:
-        return {}
-    ends, data = file.get_tensor("ends"), memoryview(file.get_tensor("data"))
-    begins = np.concatenate([[0], ends])
-    return {key: data[begins[row] : ends[row]] for key, row in places.items()}
-
-
 def _make_room(root: Path, most: int) -> None:
-    """Delete the results that were not used for longest until at most ``most`` bytes are left."""
+    """Delete the vectors that were not used for longest until at most ``most`` bytes are left."""
     shards = _shards(root)
     total = sum(size for _, size, _ in shards)
     for path, size, _ in shards:
@@ -176,9 +154,12 @@ def _make_room(root: Path, most: int) -> None:
 
 
 def _shards(root: Path, space: str = NAME) -> list[tuple[Path, int, float]]:
-    """Path, size and time of last use of every shard, the one first that was not used longest."""
+    """Path, size and time of last use of every shard, the one first that was not used longest.
+
+    What a killed process left half written is among them, and goes like the others.
+    """
     found = []
-    for path in root.glob(f"{space}/{NAME}.safetensors"):
+    for path in root.glob(f"{space}/*{NAME}.safetensors*"):
         with suppress(OSError):  # another process may delete it meanwhile
             seen = path.stat()
             found.append((path, seen.st_size, seen.st_mtime))

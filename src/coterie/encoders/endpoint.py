@@ -113,10 +113,10 @@ class EndpointEncoder(Encoder):
     ) -> Floats:
         chosen = np.arange(len(items)) if index is None else index
         texts = {digest(items.texts[i]): items.texts[i] for i in chosen}
-        cache, vectors = Cache(self.space()) if is_on() else None, dict[bytes, Floats]()
-        if cache is not None:
-            for key, kept in cache.find(list(texts)):
-                vectors[key] = self._checked(np.frombuffer(kept, np.float32))
+        cache = Cache(self.space()) if is_on() else None
+        vectors = {} if cache is None else cache.find(list(texts))
+        for vector in vectors.values():
+            self._checked(vector)
         missing = [key for key in texts if key not in vectors]
         if missing:
             self._check_allowed()
