@@ -13,9 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coterie.encoders import packing as packed_module
 from coterie.encoders import fused as fused_module
 from coterie.encoders import load_encoder
+from coterie.encoders import packing as packed_module
 from coterie.encoders.fused import (
     Draws,
     Places,
