@@ -188,6 +188,17 @@ def test_gpu_gives_the_same_vectors(tiny_encoder: Path) -> None:
     np.testing.assert_allclose(gpu, cpu, atol=1e-4)
 
 
+@pytest.mark.gpu
+def test_what_encoded_on_a_gpu_can_be_trained_there(tiny_encoder: Path) -> None:
+    encoder = load_encoder(tiny_encoder).to("cuda")
+    items, _ = encoder.prepare(["apple pear plum", "car"])
+    encoder.encode(items.to(torch.device("cuda")))
+    encoder.make_trainable()
+    assert all(
+        p.is_cuda and not p.is_inference() for p in encoder.requires_grad_(True).parameters()
+    )
+
+
 def test_no_more_tokens_are_read_than_the_model_has_places_for(tiny_encoder: Path) -> None:
     encoder = load_encoder(str(tiny_encoder), max_length=10_000)
     places = encoder.model[0].auto_model.config.max_position_embeddings

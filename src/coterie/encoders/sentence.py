@@ -109,7 +109,8 @@ class SentenceEncoder(Encoder):
                 whole = load_model(self.folder)
                 if _pooling_mode(whole) != self.pooling:
                     _set_pooling(whole, str(self.pooling))
-            self._modules["model"] = whole.to(self._place.device).train(self.training)
+                whole.to(self._place.device).train(self.training)
+            self._modules["model"] = whole
 
     def train(self, mode: bool = True) -> SentenceEncoder:
         if mode:
