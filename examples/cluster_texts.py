@@ -8,13 +8,13 @@ Without a file, 200 of the bundled support messages are clustered.
 import sys
 from pathlib import Path
 
-from coterie import Auto, describe, load, read_corpus, sample
+from coterie import Auto, describe_clusters, load, read_corpus, sample
 
 
 def main(source: str | None = None, out: str = "clusters") -> None:
     texts = read_corpus(source).texts if source else sample().texts[:200]
     model = Auto(9, effort="quick", random_state=0).fit(texts)
-    for cluster in describe(texts, model.labels_):
+    for cluster in describe_clusters(texts, model.labels_):
         print(f"{cluster.size:4}  {cluster.name}")
 
     folder = Path(out)

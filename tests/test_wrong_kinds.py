@@ -173,7 +173,7 @@ CALLS: dict[str, tuple[str, Callable[[Any], Any], tuple[Any, ...]]] = {
     "nest labels": ("labels", lambda v: nest(VECTORS, v, levels=[2]), (["a"], [0.5], [[0]])),
     "mark_outliers": ("scores", lambda v: coterie.mark_outliers(v, "5%"), NOT_NUMBERS),
     "describe_levels": ("levels", lambda v: describe_levels(TEXTS, v), (["x"], [2, 3])),
-    "describe": ("texts", lambda v: coterie.describe(v, [0]), ("one text",)),
+    "describe": ("texts", lambda v: coterie.describe_clusters(v, [0]), ("one text",)),
 }
 
 

@@ -29,7 +29,7 @@ _PUBLIC = {
     "compare": "coterie.runs.comparison",
     "compare_clusters": "coterie.runs.comparison",
     "cut": "coterie.runs.editing",
-    "describe": "coterie.describe",
+    "describe_clusters": "coterie.describe",
     "edit": "coterie.runs.editing",
     "export_run": "coterie.runs.exports",
     "load": "coterie.models.registry",
@@ -49,7 +49,6 @@ def __getattr__(name):  # noqa: ANN001, ANN202 - typed in __init__.pyi
     if name == "__all__":
         value = ["__version__", *sorted({*_PUBLIC, *_methods().CLASSES})]
     elif name in _PUBLIC:
-        # A sub-package may share the name of the function in it (describe): fetch the function.
         value = getattr(importlib.import_module(_PUBLIC[name]), name)
     elif name[:1].isupper() and name in _methods().CLASSES:
         value = _methods().CLASSES[name].cls

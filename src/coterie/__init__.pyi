@@ -1,5 +1,6 @@
 from coterie.arrays.outliers import mark_outliers as mark_outliers
 from coterie.arrays.outliers import outlier_scores as outlier_scores
+from coterie.describe import describe_clusters as describe_clusters
 from coterie.describe.naming import name_clusters as name_clusters
 from coterie.errors import CoterieError as CoterieError
 from coterie.methods.adsl import ADSL as ADSL

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import coterie
-from coterie.describe import Cluster, describe
+from coterie.describe import Cluster, describe_clusters
 from coterie.runs.exports import shown_languages
 
 ENGLISH = ["Where is my parcel and why is it late?", "The parcel has not been sent to me"]
@@ -14,7 +14,9 @@ ARABIC = ["أين طلبي ولماذا لم يصل إلى الآن", "متى ي
 
 
 def test_clusters_of_a_mixed_corpus_know_their_languages() -> None:
-    first, second, both = describe(ENGLISH + GERMAN + [ENGLISH[0], GERMAN[0]], [0, 0, 1, 1, 2, 2])
+    first, second, both = describe_clusters(
+        ENGLISH + GERMAN + [ENGLISH[0], GERMAN[0]], [0, 0, 1, 1, 2, 2]
+    )
     assert first.languages == [("English", 1.0)] and shown_languages(first) == "English"
     assert second.languages == [("German", 1.0)]
     assert sorted(both.languages) == [("English", 0.5), ("German", 0.5)]
@@ -24,7 +26,7 @@ def test_clusters_of_a_mixed_corpus_know_their_languages() -> None:
 
 
 def test_one_language_needs_no_mention() -> None:
-    (cluster,) = describe(ENGLISH, [0, 0])
+    (cluster,) = describe_clusters(ENGLISH, [0, 0])
     assert cluster.languages == [] and "languages" not in cluster.to_dict()
 
 
@@ -39,5 +41,7 @@ def test_the_page_isolates_names_from_right_to_left(tmp_path: Path) -> None:
 
 
 def test_a_single_chinese_character_is_no_word() -> None:
-    (cluster,) = describe(["(图) 高考 成绩", "高考 (图)", "今年 高考 (图)"], np.zeros(3, dtype=int))
+    (cluster,) = describe_clusters(
+        ["(图) 高考 成绩", "高考 (图)", "今年 高考 (图)"], np.zeros(3, dtype=int)
+    )
     assert "图" not in dict(cluster.words)

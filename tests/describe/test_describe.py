@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie import describe
+from coterie import describe_clusters
 from coterie.describe import Cluster, Neighbor
 from coterie.errors import UsageError
 from coterie.texts.corpus import is_placeholder
@@ -37,7 +37,7 @@ def full(order: np.ndarray | None = None) -> list[Cluster]:
     dates = [f"2026-{1 + i % 9:02d}-15" for i in range(60)]
     channel = ["mail" if i % 4 else "chat" for i in range(60)]
     o = np.arange(60) if order is None else order
-    return describe(
+    return describe_clusters(
         [texts[i] for i in o], labels[o], vectors[o], probabilities=p[o],
         dates=[dates[i] for i in o], columns={"channel": [channel[i] for i in o]},
         topics=[[["a"]], [["b"]], [["c"]]], parents=[0, 0, 1],
@@ -72,7 +72,7 @@ def test_neighbours_are_named_with_the_words_that_differ() -> None:
 
 def test_neighbours_without_vectors_share_words() -> None:
     texts = ["card lost", "card lost abroad", "card stolen", "card stolen abroad", "late parcel"]
-    clusters = describe(texts, [0, 0, 1, 1, 2])
+    clusters = describe_clusters(texts, [0, 0, 1, 1, 2])
     assert clusters[0].near[0].id == 1 and clusters[1].near[0].id == 0
     assert clusters[0].near[0].more == ["lost"] and clusters[0].near[0].less == ["stolen"]
 
@@ -80,39 +80,41 @@ def test_neighbours_without_vectors_share_words() -> None:
 def test_words_that_differ_are_whole_in_scripts_without_blanks(monkeypatch) -> None:
     monkeypatch.setattr(cutting, "segmenter", lambda language: None)
     texts = ["สินค้าชำรุด", "ได้รับสินค้าชำรุดครับ", "คืนเงินช้า", "ขอคืนเงิน", "退款申请", "我要退款申请"]
-    first, second, _ = describe(texts, [0, 0, 1, 1, 2, 2])
+    first, second, _ = describe_clusters(texts, [0, 0, 1, 1, 2, 2])
     assert {word for near in first.near for word in near.more} == {"สินค้าชำรุด"}
     assert {word for near in second.near for word in near.less} <= {"สินค้าชำรุด", "退款申请"}
 
 
 def test_at_most_three_neighbours_and_none_that_is_empty() -> None:
-    clusters = describe([f"word{i} here" for i in range(6)], [0, 1, 2, 4, 5, 6])
+    clusters = describe_clusters([f"word{i} here" for i in range(6)], [0, 1, 2, 4, 5, 6])
     assert all(len(c.near) == 3 for c in clusters if c.size)
     assert clusters[3].size == 0 and clusters[3].near == []
     assert all(near.id != 3 for c in clusters for near in c.near)
 
 
 def test_periods_without_texts_are_listed_with_zero() -> None:
-    first, second = describe(["x", "y", "z"], [0, 0, 1], dates=["2026-01-01", "2026-01-03", None])
+    first, second = describe_clusters(
+        ["x", "y", "z"], [0, 0, 1], dates=["2026-01-01", "2026-01-03", None]
+    )
     assert first.over_time == [("2026-01-01", 1), ("2026-01-02", 0), ("2026-01-03", 1)]
     assert second.over_time == [("2026-01-01", 0), ("2026-01-02", 0), ("2026-01-03", 0)]
 
 
 def test_dates_that_cannot_be_read_are_logged_and_left_out(caplog) -> None:
     with caplog.at_level(logging.INFO, logger="coterie"):
-        (cluster,) = describe(["x", "y"], [0, 0], dates=["2026-01-01", "soon"])
+        (cluster,) = describe_clusters(["x", "y"], [0, 0], dates=["2026-01-01", "soon"])
     assert cluster.over_time == [("2026-01-01", 1)]
     assert "1 dates could not be read" in caplog.text
 
 
 def test_columns_of_arrow_and_numpy_are_taken() -> None:
     columns = {"a": pa.chunked_array([["x"], ["y"]]), "b": np.array([1.0, np.nan])}
-    (cluster,) = describe(["x", "y"], [0, 0], columns=columns)
+    (cluster,) = describe_clusters(["x", "y"], [0, 0], columns=columns)
     assert cluster.by == {"a": [("x", 1), ("y", 1)], "b": [("(none)", 1), ("1", 1)]}
 
 
 def test_empty_fields_are_left_out_and_json_brings_all_back() -> None:
-    plain = describe(TEXTS, [0] * 6 + [-1])[0].to_dict()
+    plain = describe_clusters(TEXTS, [0] * 6 + [-1])[0].to_dict()
     assert set(plain) == {"id", "name", "size", "share", "words", "examples", "diverse"}
     for cluster in full():
         assert Cluster.from_dict(json.loads(json.dumps(cluster.to_dict()))) == cluster
@@ -143,7 +145,7 @@ def test_edges(texts: list[str], labels: list[int], with_vectors: bool) -> None:
     n, k = len(texts), max(labels, default=-1) + 1
     vectors = np.zeros((n, 2)) if with_vectors else None
     p = np.full((n, max(k, 1)), 1 / max(k, 1))
-    clusters = describe(
+    clusters = describe_clusters(
         texts, labels, vectors, probabilities=p, dates=["2026-01-01"] * n, columns={"c": ["v"] * n}
     )
     assert [c.size for c in clusters] == [labels.count(i) for i in range(k)]
@@ -173,4 +175,4 @@ def test_edges(texts: list[str], labels: list[int], with_vectors: bool) -> None:
 )
 def test_what_does_not_fit_is_refused(change: dict, message: str) -> None:
     with raises(UsageError, message):
-        describe(**{"texts": ["a", "b"], "labels": [0, 1], **change})
+        describe_clusters(**{"texts": ["a", "b"], "labels": [0, 1], **change})

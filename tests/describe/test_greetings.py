@@ -4,7 +4,7 @@ from itertools import cycle, islice
 
 import pytest
 
-from coterie import describe
+from coterie import describe_clusters
 from coterie.describe.terms import greeting_words, mark_greetings
 from coterie.texts.words.cutting import pieces
 
@@ -32,7 +32,7 @@ def test_greetings_and_signatures_do_not_name_a_cluster() -> None:
     """One cluster is polite, the other is not: then greetings set the two apart."""
     polite = letters()
     texts = [*polite, *islice(cycle(REFUND), 60)]
-    first, second = describe(texts, [0] * 60 + [1] * 60)
+    first, second = describe_clusters(texts, [0] * 60 + [1] * 60)
     words = {word for text, _ in first.words for word in text.split()}
     assert not words & COURTESY
     assert not {word.strip(",").lower() for word in first.name.split()} & COURTESY
@@ -50,7 +50,7 @@ def test_greetings_and_signatures_do_not_name_a_cluster() -> None:
 )
 def test_a_cluster_of_nothing_else_is_named_by_them(texts: list[str], name: str) -> None:
     others = list(islice(cycle(PARCEL), 20))
-    polite, parcel = describe(texts * 3 + others, [0] * 3 * len(texts) + [1] * 20)
+    polite, parcel = describe_clusters(texts * 3 + others, [0] * 3 * len(texts) + [1] * 20)
     assert polite.name.split(",")[0] == name
     assert "Parcel" in parcel.name
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from coterie.arrays.metrics import nmi
-from coterie.describe import describe
+from coterie.describe import describe_clusters
 from coterie.describe.hierarchy import (
     build_hierarchy,
     nest,
@@ -101,7 +101,7 @@ def test_no_level_repeats_the_name_of_one_of_several_parts() -> None:
     texts = [*kinds, *["credit card"] * 6, *["gift card"] * 3]
     labels = np.repeat([0, 1, 2, 3, 4], [30, 3, 3, 6, 3])
     x = np.repeat([[0.0], [1.0], [2.0], [50.0], [51.0]], [30, 3, 3, 6, 3], axis=0)
-    clusters = describe(texts, labels, x)
+    clusters = describe_clusters(texts, labels, x)
     assert clusters[0].name == "Fridge freezer"
     hierarchy, finest = build_hierarchy(texts, labels, x, clusters, [2, 3])
     levels = [*hierarchy.levels, finest]
@@ -115,7 +115,7 @@ def test_a_cluster_that_stays_alone_keeps_its_name() -> None:
     texts = ["lost parcel", "late parcel", "blue card", "red card", "green card", "tax form"]
     x = np.array([[0.0], [0.2], [5.0], [5.2], [5.4], [50.0]])
     labels = np.array([0, 1, 2, 3, 3, 4])
-    clusters = describe(texts, labels, x)
+    clusters = describe_clusters(texts, labels, x)
     clusters[4] = replace(clusters[4], name="Taxes")
     hierarchy, finest = build_hierarchy(texts, labels, x, clusters, [2, 3])
     for level in hierarchy.levels:
@@ -129,7 +129,7 @@ def test_levels_of_numbers_with_gaps_and_beyond_the_clusters() -> None:
     """Edited runs have gaps in their numbers; a level of all clusters is the clustering."""
     texts, x = ["a b", "a c", "d e", "d f"], np.array([[0.0], [0.1], [9.0], [9.1]])
     labels = np.array([0, 2, 5, 7])
-    compact = describe(texts, [0, 1, 2, 3], x)
+    compact = describe_clusters(texts, [0, 1, 2, 3], x)
     clusters = [replace(c, id=i) for c, i in zip(compact, [0, 2, 5, 7], strict=True)]
     hierarchy, finest = build_hierarchy(texts, labels, x, clusters, [2, 4, 9])
     assert [c.parent for c in finest] == [0, 0, 1, 1]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coterie.describe import describe
+from coterie.describe import describe_clusters
 from coterie.describe.terms import Terms
 from coterie.errors import UsageError
 from coterie.texts.words import ENGLISH, cutting
@@ -89,7 +89,7 @@ def test_a_word_of_the_theme_tells_no_language(texts: list[str]) -> None:
 def test_stop_words_are_those_of_the_language_of_each_text() -> None:
     english = [f"{SAID['en']} It was for a car."] * 6 + ["car loan"] * 2
     french = [f"{SAID['fr']} C'est urgent car je pars."] * 5 + [SAID["fr"]] * 3
-    first, second = describe(english + french, [0] * 8 + [1] * 8)
+    first, second = describe_clusters(english + french, [0] * 8 + [1] * 8)
     assert "car" in dict(first.words) and "car" not in dict(second.words)
     assert not {"is", "pas"} & {word for word, _ in [*first.words, *second.words]}
 
@@ -149,7 +149,7 @@ def test_words_of_a_mixed_corpus_are_stemmed_in_the_language_of_their_texts() ->
 
 def test_a_korean_name_has_no_particle_where_the_bare_word_occurs() -> None:
     texts = ["환불을 받고 싶어요", "환불이 안 됩니다", "환불을 요청했어요", "환불 문의"]
-    (cluster,) = describe(texts, [0, 0, 0, 0])
+    (cluster,) = describe_clusters(texts, [0, 0, 0, 0])
     assert cluster.words[0][0] == "환불"
 
 
@@ -184,7 +184,7 @@ def test_korean_names_have_no_particles_where_a_segmenter_is_installed() -> None
     pytest.importorskip("fugashi")
     messages = [said.split(";") for said in KOREAN.values()]
     labels = np.repeat(range(4), [len(said) for said in messages])
-    found = describe([text.strip() for said in messages for text in said], labels)
+    found = describe_clusters([text.strip() for said in messages for text in said], labels)
     nouns = {"배송", "택배", "환불", "상품", "비밀번호", "로그인", "쿠폰", "할인"}
     for theme, cluster in zip(KOREAN, found, strict=True):
         assert theme in cluster.name.replace(",", "").split()

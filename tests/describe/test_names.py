@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from coterie import describe
+from coterie import describe_clusters
 from coterie._util.types import Ints
 from coterie.describe import describe_nodes
 from coterie.describe.names import (
@@ -25,7 +25,7 @@ from coterie.texts.words import cutting
 
 
 def names(texts: list[str], labels: list[int]) -> list[str]:
-    return [cluster.name for cluster in describe(texts, labels)]
+    return [cluster.name for cluster in describe_clusters(texts, labels)]
 
 
 def test_a_name_is_a_phrase_of_the_texts() -> None:
@@ -143,7 +143,7 @@ def test_a_parent_is_not_named_as_one_of_its_parts() -> None:
     labels = np.repeat([0, 1], [28, 20])
     alone, card = names(texts, labels.tolist())
     fine = {0: alone, 1: "Larder Fridge", 2: "Wine Fridge", 3: card}
-    group, same = describe(texts, labels, parts=(parts, fine))
+    group, same = describe_clusters(texts, labels, parts=(parts, fine))
     assert group.name == "Fridge"
     assert same.name == card, "one part alone"
 
@@ -226,14 +226,14 @@ def test_a_negation_of_few_texts_does_not() -> None:
 
 def test_compounds_are_one_word_however_they_are_written() -> None:
     texts = ["top-up failed", "my top up failed", "topup failed", "the top-up has failed", *OTHERS]
-    first = describe(texts, [0] * 4 + [1] * 4)[0]
+    first = describe_clusters(texts, [0] * 4 + [1] * 4)[0]
     assert first.name == "Top-up failed" and [word for word, _ in first.words] == ["top-up failed"]
 
 
 def test_filler_is_neither_in_a_name_nor_in_a_list() -> None:
     said = ["unfortunately the glass is broken", "glass unfortunately broken", "the glass was "
             "literally broken", "unfortunately glass broken, this company sucks"]  # fmt: skip
-    first = describe([*said, *OTHERS], [0] * 4 + [1] * 4)[0]
+    first = describe_clusters([*said, *OTHERS], [0] * 4 + [1] * 4)[0]
     assert first.name == "Glass broken"
     assert not {"unfortunately", "literally", "sucks"} & {
         word for text, _ in first.words for word in text.split()
@@ -255,7 +255,9 @@ def test_placeholders_are_no_names_words_or_examples(filled: str) -> None:
     vectors = rng.normal(size=(len(texts), 3))
     labels = [0] * 12 + [1] * 4
     for first in (
-        describe(texts, labels, vectors, probabilities=rng.dirichlet([1, 1], len(texts)))[0],
+        describe_clusters(texts, labels, vectors, probabilities=rng.dirichlet([1, 1], len(texts)))[
+            0
+        ],
         describe_nodes(texts, labels, {}, vectors)[0],
     ):
         assert first.name == "Cancel button" and first.size == 12

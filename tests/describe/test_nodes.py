@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coterie._util.types import Ints
-from coterie.describe import Cluster, describe, describe_nodes
+from coterie.describe import Cluster, describe_clusters, describe_nodes
 from coterie.describe.nodes import COVERS, LARGE_PART
 from coterie.describe.terms import Terms
 from coterie.describe.tree import Tree, numbered
@@ -119,7 +119,7 @@ def test_leaves_are_described_as_clusters_are() -> None:
     texts, labels, _ = random_tree(2)
     ids, codes = np.unique(labels, return_inverse=True)
     nodes = describe_nodes(texts, labels, {})
-    for number, cluster in zip(ids, describe(texts, codes), strict=True):
+    for number, cluster in zip(ids, describe_clusters(texts, codes), strict=True):
         node = nodes[number]
         assert (node.size, node.share, node.words) == (cluster.size, cluster.share, cluster.words)
         assert node.examples == cluster.examples and not (node.near or node.diverse)

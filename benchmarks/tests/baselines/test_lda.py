@@ -74,7 +74,7 @@ def test_topics_belong_to_their_clusters(seed: int, topics, tmp_path: Path) -> N
         assert len(set(words) & set(TOPICS[kind])) >= 7, (words, kind)
     model.save(tmp_path / "model")
     assert coterie.load(tmp_path / "model").topics_ == model.topics_
-    described = coterie.describe(texts, model.labels_, topics=model.topics_)
+    described = coterie.describe_clusters(texts, model.labels_, topics=model.topics_)
     assert [cluster.topics for cluster in described] == model.topics_
 
 

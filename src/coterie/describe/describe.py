@@ -1,6 +1,6 @@
 """Describe clusters from texts and labels: name, words, examples, neighbours, counts over time.
 
-:func:`describe` is the entry; it never sees a model.
+:func:`describe_clusters` is the entry; it never sees a model.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Cluster:
 
 
 class DescribeOptions(TypedDict, total=False):
-    """What may be said about a clustering to :func:`describe`, whatever its level."""
+    """What may be said about a clustering to :func:`describe_clusters`, whatever its level."""
 
     probabilities: Floats | None
     dates: Sequence[Any] | None
@@ -135,7 +135,7 @@ def describe_numbered(
     probabilities: Floats | None = None,
     **options: Any,
 ) -> list[Cluster]:
-    """As :func:`coterie.describe`, for clusters of any numbers, some of which have names.
+    """As :func:`coterie.describe_clusters`, for clusters of any numbers, some of which have names.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def describe_numbered(
     if probabilities is not None:
         options["probabilities"] = probabilities[:, ids]
     given = {i: name for i, number in enumerate(ids) if (name := names.get(number)) is not None}
-    found = describe(texts, compact, vectors, names=given, **options)
+    found = describe_clusters(texts, compact, vectors, names=given, **options)
     final = final_names({i: c.name for i, c in zip(ids, found, strict=True)}, names)
     return [_renumbered(c, ids, final) for c in found]
 
@@ -393,12 +393,12 @@ def text_order(texts: Sequence[str]) -> Ints:
 
 
 def count_terms(texts: Sequence[str], language: str | Sequence[str] | None = "auto") -> Terms:
-    """The words of texts, in the order in which :func:`describe` works."""
+    """The words of texts, in the order in which :func:`describe_clusters` works."""
     return Terms([texts[i] for i in text_order(texts)], language)
 
 
 @checked
-def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
+def describe_clusters(  # noqa: PLR0913 - each is a fact that a caller may have or not
     texts: Sequence[str],
     labels: Sequence[int] | Ints,
     vectors: Floats | None = None,
@@ -459,7 +459,7 @@ def describe(  # noqa: PLR0913 - each is a fact that a caller may have or not
 
     Examples
     --------
-    >>> first, second = describe(["Lost my card", "Card lost", "No heating"], [0, 0, 1])
+    >>> first, second = describe_clusters(["Lost my card", "Card lost", "No heating"], [0, 0, 1])
     >>> first.name, first.size, first.words[0][0]
     ('Card, lost', 2, 'card')
     """

@@ -24,7 +24,13 @@ from coterie._util.validation import (
 )
 from coterie.arrays.linkage import MatrixSpace, chain, cut
 from coterie.arrays.metrics import cluster_means
-from coterie.describe import Cluster, describe, describe_numbered, rename_clusters, text_order
+from coterie.describe import (
+    Cluster,
+    describe_clusters,
+    describe_numbered,
+    rename_clusters,
+    text_order,
+)
 from coterie.errors import UsageError
 
 if TYPE_CHECKING:
@@ -151,8 +157,8 @@ def describe_levels(
     finest : tuple of sequence of int and mapping of int to str, optional
         Cluster of each text below the finest of these levels, and the names of these clusters.
     **options
-        Of :func:`coterie.describe`. Probabilities and topics belong to the given clusters: hand
-        them over only where the level is the clustering itself.
+        Of :func:`coterie.describe_clusters`. Probabilities and topics belong to the given clusters:
+        hand them over only where the level is the clustering itself.
 
     Returns
     -------
@@ -164,7 +170,7 @@ def describe_levels(
     out: list[list[Cluster]] = []
     parts = finest
     for level in reversed(levels):
-        found = describe(
+        found = describe_clusters(
             texts, level.labels, vectors, parents=level.parents, parts=parts, **options
         )
         if parts is not None:

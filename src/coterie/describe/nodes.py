@@ -70,11 +70,11 @@ def describe_nodes(  # noqa: PLR0913 - as those of `describe`
     inside : mapping of int to tuple of int
         The two parts of each cluster that has any, see :meth:`coterie.describe.tree.Tree.inside`.
     vectors : ndarray of shape (n, d), optional
-        As for :func:`describe`.
+        As for :func:`describe_clusters`.
     names : mapping of int to str, optional
         Names that stay as they are.
     language, n_words, n_examples, terms
-        As for :func:`describe`.
+        As for :func:`describe_clusters`.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """What the columns beside the texts say about clusters, counted while a large table goes by.
 
-The result is that of :func:`describe` with all rows at hand, with one difference: whether a column
-holds dates is judged by the first part of the table.
+The result is that of :func:`describe_clusters` with all rows at hand, with one difference: whether
+a column holds dates is judged by the first part of the table.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from coterie._util.random import numpy_generator
 from coterie._util.types import Floats, Ints
 from coterie.arrays.novelty import place_new
 from coterie.arrays.outliers import OutlierLimit, choose_rows
-from coterie.describe import Cluster, describe, names_by_number
+from coterie.describe import Cluster, describe_clusters, names_by_number
 from coterie.describe.drift import Drift, find_drift
 from coterie.describe.hierarchy import Hierarchy
 from coterie.describe.tree import Tree, TreeRows, need_tree
@@ -91,7 +91,7 @@ class DriftSample:
             labels[inside] = found[inside]
             for cluster in placed.new:
                 members = [t for t, c in zip(texts, labels, strict=True) if c == cluster]
-                names[cluster] = describe(members, [0] * len(members))[0].name
+                names[cluster] = describe_clusters(members, [0] * len(members))[0].name
         some = choose_rows(len(self.run.texts), None, DRIFT_TEXTS, 0)
         earlier, before = [self.run.texts[i] for i in some], self.run.labels[some]
         unseen = held_out(known, old)

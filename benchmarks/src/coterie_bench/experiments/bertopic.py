@@ -188,7 +188,7 @@ def _encode(texts: list[str], name: str, device: str) -> tuple[Any, Floats]:
 
 
 def _coterie(texts: list[str], encoder: Any, k: int, seed: int) -> list[Made]:
-    from coterie import Auto, describe
+    from coterie import Auto, describe_clusters
 
     made: list[Made] = []
     for way, number in (("found", "auto"), ("given", k)):
@@ -197,7 +197,9 @@ def _coterie(texts: list[str], encoder: Any, k: int, seed: int) -> list[Made]:
                 number, encoder=encoder, random_state=seed, device="cpu"
             ).fit(texts)
         )  # fmt: skip
-        _, words = _timed(lambda model=model: describe(texts, model.labels_, model.vectors_))
+        _, words = _timed(
+            lambda model=model: describe_clusters(texts, model.labels_, model.vectors_)
+        )
         seconds = {"fit": fit - model.seconds_["encode"], "words": words}
         made.append((way, OURS, model.labels_, seconds))
     return made

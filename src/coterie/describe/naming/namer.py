@@ -261,7 +261,7 @@ def name_clusters(  # noqa: PLR0913 - each is a choice of its own
     Parameters
     ----------
     clusters : sequence of Cluster
-        From :func:`coterie.describe`.
+        From :func:`coterie.describe_clusters`.
     endpoint : str or Endpoint
         Such as "http://localhost:11434/v1".
     model : str, optional
