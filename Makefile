@@ -60,7 +60,7 @@ tables: $(VENV)/.test ## Make the pages of results anew.
 	$(BIN)/coterie-bench fill
 
 torture: $(VENV)/.test ## Faults of all kinds, for an hour: kills, full disks, malicious models.
-	$(BIN)/python -m pytest --slow --quiet tests/torture tests/base/test_hostile_models.py
+	$(BIN)/python -m pytest --slow --quiet tests/torture tests/models/test_hostile_models.py
 
 release: $(VENV)/.test ## The package, in dist.
 	rm -rf dist
