@@ -422,7 +422,8 @@ def test_every_choice_and_every_number_refuses_nonsense(cls: type) -> None:
 
 def trained(names: Iterable[str]) -> list[str]:
     """Those that train a network from the start solution on."""
-    return [name for name in names if METHODS[name].cls._trains]
+    base = TrainedClusterer._training_stages
+    return [name for name in learning(names) if METHODS[name].cls._training_stages is not base]
 
 
 def learning(names: Iterable[str]) -> list[str]:

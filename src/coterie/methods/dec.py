@@ -214,7 +214,6 @@ class Autoencoder(AutoencoderClusterer):
     """
 
     name: ClassVar[str] = "autoencoder"
-    _trains: ClassVar[bool] = False
 
     cluster: Literal["kmeans", "ward"] = "kmeans"
 

@@ -122,7 +122,6 @@ class KATE(TrainedClusterer):
     """
 
     name: ClassVar[str] = "kate"
-    _trains: ClassVar[bool] = False
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {"epochs": 100}}
 
     batch_size: PositiveInt = 100

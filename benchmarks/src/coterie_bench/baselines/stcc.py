@@ -391,7 +391,6 @@ class STCC(TrainedClusterer):
     """
 
     name: ClassVar[str] = "stcc"
-    _trains: ClassVar[bool] = False
 
     batch_size: PositiveInt = 200
     code: Code = "lpi"

@@ -70,7 +70,7 @@ class TrainedClusterer(TrainedAttributes, TextClusterer):
     """
 
     _fitting: ClassVar[type[Fitting]] = TrainedFitting
-    _trains: ClassVar[bool] = True  # False if only the start solution needs training
+    _trains: ClassVar[bool] = True
 
     batch_size: PositiveInt = 256
     optimizations: bool | Sequence[Optimization] = True
