@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coterie.methods.train import Checkpoint
-from coterie.models import TextClusterer
+from coterie.models.clusterer import TextClusterer
 
 
 def fit_with_interrupts(model: TextClusterer, texts: list[str], **options: Any) -> set[int]:

@@ -22,7 +22,7 @@ _PUBLIC = {
     "CoterieError": "coterie.errors",
     "METHODS": "coterie.models.registry",
     "Run": "coterie.runs",
-    "TextClusterer": "coterie.models",
+    "TextClusterer": "coterie.models.clusterer",
     "augment": "coterie.methods.augmentation",
     "choose_n_clusters": "coterie.models.choose",
     "cluster": "coterie.runs.fit",

@@ -13,9 +13,9 @@ from coterie.methods.dec import Autoencoder as Autoencoder
 from coterie.methods.deccrl import DECCRL as DECCRL
 from coterie.methods.rstc import RSTC as RSTC
 from coterie.methods.sccl import SCCL as SCCL
-from coterie.models import TextClusterer as TextClusterer
 from coterie.models.auto import Auto as Auto
 from coterie.models.choose import choose_n_clusters as choose_n_clusters
+from coterie.models.clusterer import TextClusterer as TextClusterer
 from coterie.models.registry import METHODS as METHODS
 from coterie.models.registry import load as load
 from coterie.models.registry import make_method as make_method

@@ -28,7 +28,7 @@ from coterie.errors import DataError, UsageError, counted
 
 if TYPE_CHECKING:
     from coterie.encoders import Encoder
-    from coterie.models import TextClusterer
+    from coterie.models.clusterer import TextClusterer
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -20,7 +20,7 @@ from coterie.arrays.outliers import (
     outlier_scores,
 )
 from coterie.errors import UsageError
-from coterie.models import TextClusterer
+from coterie.models.clusterer import TextClusterer
 from said import raises
 
 ODD = [

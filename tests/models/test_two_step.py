@@ -154,8 +154,8 @@ def test_clusters_that_idec_leaves_empty_are_filled(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("coterie.methods.dec.AE_MOST", 250)
     noise = np.random.default_rng(0).normal(scale=0.01, size=(80, 6))
     x = (3 * np.eye(4, 6)[np.arange(80) % 4] + noise).astype(np.float32)
-    given = {"encoder": "precomputed", "guard": False, "random_state": 0}
-    own = IDEC(20, steps=300, **given).fit(x).labels_
+    given = {"encoder": "precomputed", "random_state": 0}
+    own = IDEC(20, steps=300, guard=False, **given).fit(x).labels_
     assert own.max() < 19  # the last clusters are empty
     model = TwoStep(20, cluster="idec", **given).fit(x)
     assert set(model.labels_) == set(range(20))

@@ -8,15 +8,13 @@ import pyarrow as pa
 import pytest
 
 from coterie.errors import DataError
-from coterie.runs import run_files
 from coterie.runs.page_data import skim
 from coterie.runs.run_files import read_assignments
 from said import raises
 
 
 @pytest.fixture
-def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(run_files, "longest", lambda: 1 << 18)  # so that it is read in parts
+def table(tmp_path: Path) -> Path:
     path = tmp_path / "assignments.csv"
     rng = np.random.default_rng(0)
     with path.open("w", newline="", encoding="utf-8") as file:

@@ -14,7 +14,7 @@ import numpy as np
 from coterie._util.types import Floats
 from coterie.arrays.metrics import accuracy, cluster_means, nmi
 from coterie.errors import DataError, UsageError
-from coterie.models import TextClusterer
+from coterie.models.clusterer import TextClusterer
 
 
 def stage_indices(

@@ -32,7 +32,7 @@ from coterie_bench.datasets import PAIRS
 from coterie_bench.suites import Job
 
 if TYPE_CHECKING:
-    from coterie.models import TextClusterer
+    from coterie.models.clusterer import TextClusterer
     from coterie_bench.data import Data
 
 Row = dict[str, Any]

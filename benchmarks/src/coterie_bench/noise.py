@@ -11,7 +11,7 @@ import numpy as np
 from coterie._util.progress import Progress
 from coterie._util.types import Floats, Ints
 from coterie.encoders import Encoder
-from coterie.models import TextClusterer
+from coterie.models.clusterer import TextClusterer
 from coterie_bench.ledger import Row
 from coterie_bench.tables import shown
 

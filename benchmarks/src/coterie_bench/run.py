@@ -23,8 +23,8 @@ from coterie.encoders import AUTO, DEFAULT, BagOfWords
 from coterie.encoders.load import locate
 from coterie.encoders.static import is_static
 from coterie.errors import CoterieError
-from coterie.models import TextClusterer
 from coterie.models.choose import Choice, choose_n_clusters
+from coterie.models.clusterer import TextClusterer
 from coterie.models.registry import METHODS, make_method
 from coterie_bench.apertium import Apertium
 from coterie_bench.data import Data, load_data, split

@@ -15,7 +15,7 @@ from coterie._util.validation import check_device
 from coterie.arrays.metrics import correct, external_scores, silhouette
 from coterie.methods.train import TrainedClusterer
 from coterie.methods.word_vectors import kind_of
-from coterie.models import TextClusterer
+from coterie.models.clusterer import TextClusterer
 from coterie_bench.analysis import stage_indices
 from coterie_bench.data import Data
 from coterie_bench.ledger import Row, facts

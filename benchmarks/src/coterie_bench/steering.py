@@ -30,7 +30,7 @@ from coterie.arrays.metrics import accuracy, ami, nmi
 from coterie.arrays.neighbors import unit_rows
 from coterie.encoders import DEFAULT, Encoder
 from coterie.encoders.lexical import MixedItems
-from coterie.models import TextClusterer
+from coterie.models.clusterer import TextClusterer
 from coterie.models.fitting import Fitting
 from coterie.models.guidance import Guidance
 from coterie.models.registry import make_method
@@ -172,7 +172,7 @@ class Bench:
         )
         if guidance is None:
             guidance = Guidance.make(y)
-        fitting = Fitting(model, self.texts, guidance=guidance)
+        fitting = model._fitting(model, self.texts, guidance=guidance)
         if self._encoded is None:
             self._encoded = fitting.encoder, fitting.vectors()
             self.embeddings = _embeddings(fitting)

@@ -4,7 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import test_contract as contract
-from coterie.models import TextClusterer
+from coterie.models.clusterer import TextClusterer
 from coterie_bench.baselines import METHODS
 from test_contract import (  # noqa: F401 - the fixtures and the tests of each method
     fitted,

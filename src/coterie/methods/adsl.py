@@ -49,7 +49,7 @@ from coterie.errors import DataError
 from coterie.methods.losses.layers import mlp
 from coterie.methods.train import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
 from coterie.methods.word_vectors import Source, make_word_vectors
-from coterie.models import second_step
+from coterie.models.core import second_step
 from coterie.texts.words import Vocabulary
 
 Face = Literal["code", "words"]

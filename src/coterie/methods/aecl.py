@@ -52,7 +52,7 @@ from coterie.methods.train import (
     kmeans_labels,
     steps_for,
 )
-from coterie.models import kmeans_assigner
+from coterie.models.core import kmeans_assigner
 
 Form = Literal["layer", "matrices"]
 HeadKind = Literal["mlp", "linear"]

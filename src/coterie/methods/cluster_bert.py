@@ -50,7 +50,7 @@ from coterie.errors import UsageError
 from coterie.methods.losses.student_t import log_frequency, log_target
 from coterie.methods.losses.token_loss import IGNORED, token_cross_entropy
 from coterie.methods.train import Batch, Stage, TrainingContext, TunedClusterer, steps_for
-from coterie.models import kmeans_assigner
+from coterie.models.core import kmeans_assigner
 
 LAYOUT = (  # what a layer must have
     "attention.self.query",

@@ -32,7 +32,7 @@ from coterie.methods.code import make_code_encoder
 from coterie.methods.losses.layers import Activation
 from coterie.methods.losses.student_t import StudentTHead, kl_to_target, log_target
 from coterie.methods.train import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
-from coterie.models import second_step
+from coterie.models.core import second_step
 
 HIDDEN = (500, 500, 2000)  # of DEC, and of all that followed it
 AE_FEWEST, AE_MOST = 500, 3000  # batches of the autoencoder where nothing is given

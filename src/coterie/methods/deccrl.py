@@ -48,7 +48,7 @@ from coterie.methods.losses.nt_xent import nt_xent
 from coterie.methods.losses.student_t import StudentTHead, kl_to_target, log_target
 from coterie.methods.train import Batch, Stage, TrainingContext, TunedClusterer, steps_for
 from coterie.methods.word_vectors import Source, make_word_vectors, width_of
-from coterie.models import kmeans_assigner
+from coterie.models.core import kmeans_assigner
 from coterie.texts.words import Vocabulary
 
 HIDDEN = 800  # width of the inference network, as in the embedded topic model

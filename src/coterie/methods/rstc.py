@@ -51,7 +51,7 @@ from coterie.methods.train import (
     kmeans_labels,
     usual_steps,
 )
-from coterie.models import kmeans_assigner
+from coterie.models.core import kmeans_assigner
 
 SHORTEST = 1e-6  # share of a Newton step
 EVEN = 1e8  # eps2 / eps1 that makes columns even to the last digits; more would drown the rest

@@ -38,7 +38,7 @@ from coterie.methods.losses.layers import mlp
 from coterie.methods.losses.nt_xent import nt_xent
 from coterie.methods.losses.student_t import StudentTHead, kl_to_target, log_frequency, log_target
 from coterie.methods.train import Batch, Stage, TrainingContext, TunedClusterer, usual_steps
-from coterie.models import kmeans_assigner
+from coterie.models.core import kmeans_assigner
 
 Objective = Literal["joint", "instance", "clustering", "sequential"]
 ClusteringLoss = Literal["original", "crossed", "to-views"]

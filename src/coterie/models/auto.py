@@ -76,7 +76,8 @@ from coterie.encoders import (
 )
 from coterie.encoders.lexical import NGRAM_WEIGHT
 from coterie.encoders.reading import WHOLE
-from coterie.models import WeightedClusterer, kmeans_assigner, metric_assigner
+from coterie.models.clusterer import WeightedClusterer
+from coterie.models.core import kmeans_assigner, metric_assigner
 
 log = logging.getLogger(__name__)
 Effort = Literal["quick", "standard", "best"]

@@ -21,7 +21,7 @@ from coterie._util.validation import check_choice, check_path, checked, did_you_
 from coterie.errors import MissingError, UsageError
 
 if TYPE_CHECKING:
-    from coterie.models import TextClusterer
+    from coterie.models.clusterer import TextClusterer
 
 log = logging.getLogger(__name__)
 
@@ -185,7 +185,7 @@ def make_method(
 @checked
 def load(folder: str | Path) -> TextClusterer:
     """Read a saved model of any method, or the model of a run."""
-    from coterie.models import method_of
+    from coterie.models.storage import method_of
 
     path = check_path("folder", folder)
     if not (path / "config.json").exists() and (path / "model" / "config.json").exists():

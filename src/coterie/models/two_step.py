@@ -33,7 +33,8 @@ from coterie.arrays.linkage import agglomerate, memory_needed
 from coterie.arrays.memberships import memberships
 from coterie.arrays.metrics import accuracy
 from coterie.errors import UsageError
-from coterie.models import WeightedClusterer, kmeans_assigner, metric_assigner
+from coterie.models.clusterer import WeightedClusterer
+from coterie.models.core import kmeans_assigner, metric_assigner
 
 MIN_SAMPLES = 5  # neighbours that make a place dense; fixed, so that only the size is looked for
 Covariance = Literal["diag", "full", "spherical", "tied"]

@@ -30,7 +30,7 @@ from coterie.describe.summary import count_clusters, measure, summarise
 from coterie.describe.terms import Terms
 from coterie.describe.tree import Tree
 from coterie.errors import DataError
-from coterie.models import TextClusterer
+from coterie.models.clusterer import TextClusterer
 from coterie.models.storage import read_config, save_clusters
 from coterie.runs.exports import refresh, write_page
 from coterie.runs.page_data import write_map

@@ -15,9 +15,9 @@ from coterie._util.threads import one_blas_thread
 from coterie._util.trust import inside
 from coterie._util.validation import check_path
 from coterie.errors import UsageError, counted
-from coterie.models import TextClusterer
 from coterie.models.auto import Auto
 from coterie.models.choose import Choice, choose_n_clusters
+from coterie.models.clusterer import TextClusterer
 from coterie.models.fitting import Fitting, number_encoder
 from coterie.models.guidance import Guidance
 from coterie.options import Options, with_options
@@ -164,7 +164,7 @@ class RunFit:
     def fitting(self) -> Fitting:
         """The encoder and the texts as it takes them."""
         guidance = self.guidance if self.model._uses_guidance() else None
-        return Fitting(self.model, self.corpus.texts, None, guidance=guidance)
+        return self.model._fitting(self.model, self.corpus.texts, guidance=guidance)
 
     def choose(self) -> Choice | None:
         """Set the number of clusters: as asked for, or found.

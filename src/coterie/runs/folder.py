@@ -16,8 +16,8 @@ from coterie._util.facts import versions
 from coterie._util.folders import is_litter, mend_folder
 from coterie._util.trust import inside, read_json
 from coterie.errors import UsageError
-from coterie.models import TextClusterer
 from coterie.models.choose import Choice
+from coterie.models.clusterer import TextClusterer
 from coterie.options import Options
 from coterie.runs.run_files import LOGS, MANIFEST, RESULT, is_run, run_files
 from coterie.texts import Corpus

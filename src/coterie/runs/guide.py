@@ -17,7 +17,7 @@ from coterie.texts import Corpus
 from coterie.texts.corpus import as_whole, check_column
 
 if TYPE_CHECKING:
-    from coterie.models import TextClusterer
+    from coterie.models.clusterer import TextClusterer
 
 
 def read_guidance(options: Options, corpus: Corpus) -> Guidance | None:

@@ -22,7 +22,7 @@ from coterie.describe.hierarchy import Hierarchy
 from coterie.describe.tree import Tree, TreeRows, need_tree
 from coterie.encoders.given import given_vectors
 from coterie.errors import UsageError
-from coterie.models import TextClusterer
+from coterie.models.clusterer import TextClusterer
 from coterie.models.edited import edited
 from coterie.models.outliers import Assessed
 from coterie.models.registry import load

@@ -36,8 +36,8 @@ from coterie.describe.tally import Tally
 from coterie.describe.terms import Terms
 from coterie.describe.tree import Tree, TreeRows, grow
 from coterie.encoders import SentenceEncoder
-from coterie.models import TextClusterer
 from coterie.models.auto import Auto
+from coterie.models.clusterer import TextClusterer
 from coterie.models.edited import EditedAssigner, Merge, edited
 from coterie.options import Options
 from coterie.runs.clustering import Clustering, describe_rows, write, write_clusters

@@ -17,7 +17,7 @@ from coterie._util.validation import check_path, checked
 from coterie.describe import Cluster
 from coterie.describe.summary import Overview, make_overview, summarise
 from coterie.errors import UsageError, counted
-from coterie.models import TextClusterer
+from coterie.models.clusterer import TextClusterer
 from coterie.page.html import render_first
 from coterie.runs.added import Updated
 from coterie.runs.exports import Exported, export_run, write_page

@@ -32,8 +32,8 @@ from coterie.arrays.outliers import choose_rows
 from coterie.describe import text_order
 from coterie.describe.tree import grow
 from coterie.methods.augmentation import augment
-from coterie.models import TextClusterer
 from coterie.models.auto import Auto
+from coterie.models.clusterer import TextClusterer
 from coterie.options import Options
 from coterie.runs.clustering import Clustering, read, save
 from coterie.runs.guide import kept_guidance

@@ -115,12 +115,11 @@ def test_methods_take_a_kind_as_views(topics) -> None:
 
 def test_aecl_makes_one_wording(topics) -> None:
     from coterie import AECL
-    from coterie.models.fitting import Fitting
 
     model = AECL(3, encoder="tfidf", random_state=0, views="charswap")
-    assert Fitting(model, topics[0][:20], None).inputs.views.shape[0] == 2
+    assert model._fitting(model, topics[0][:20]).inputs.views.shape[0] == 2
     model = SCCL(3, encoder="tfidf", random_state=0, views="charswap")
-    assert Fitting(model, topics[0][:20], None).inputs.views.shape[0] == 3
+    assert model._fitting(model, topics[0][:20]).inputs.views.shape[0] == 3
 
 
 PLAIN = ["one fish", "two fish", ""]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -48,24 +47,6 @@ def test_no_checkpoint_is_made_of_what_is_no_number(tmp_path: Path) -> None:
     with raises(TrainingError, "weights are not finite"):
         train(net, data, [stage(poison)], run(checkpoint=kept))
     assert kept.load().step == 3
-
-
-def test_encoding_goes_on_by_halves(topics, tiny_encoder, monkeypatch, caplog) -> None:
-    from coterie.encoders import SentenceEncoder, load_encoder
-
-    encoder = load_encoder(tiny_encoder)
-    items, _ = encoder.prepare(topics[0])
-    expected = encoder.encode(items)
-    original = SentenceEncoder.forward
-
-    def small(self, features):
-        if len(features["input_ids"]) > 30:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return original(self, features)
-
-    monkeypatch.setattr(SentenceEncoder, "forward", small)
-    np.testing.assert_allclose(encoder.encode(items), expected, atol=1e-6)
-    assert "encoding goes on by halves" in caplog.text
 
 
 def test_updates_of_a_stage_are_counted() -> None:

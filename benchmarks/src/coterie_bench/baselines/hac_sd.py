@@ -33,7 +33,7 @@ from coterie.arrays.assign import Assigner, NeighborAssigner
 from coterie.arrays.linkage import agglomerate, cut
 from coterie.arrays.metrics import cluster_means
 from coterie.arrays.neighbors import top_k
-from coterie.models import TextClusterer
+from coterie.models.clusterer import TextClusterer
 
 CANDIDATES = 1 << 24  # pairs looked at in all; rows give their nearest where all are too many
 Merge = tuple[float, int, int]  # similarity, the row that stands for a cluster, and the one gone

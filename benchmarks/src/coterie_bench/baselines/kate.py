@@ -15,7 +15,7 @@ from coterie.arrays.assign import Assigner
 from coterie.encoders import BagOfWords, Encoder
 from coterie.methods.code import make_code_encoder
 from coterie.methods.train import Batch, Stage, TrainedClusterer, TrainingContext, steps_for
-from coterie.models import second_step
+from coterie.models.core import second_step
 
 
 def compete(z: Tensor, k: int, alpha: float) -> Tensor:

@@ -16,7 +16,8 @@ from coterie._util.types import Floats, Ints
 from coterie._util.validation import PositiveFloat, PositiveInt, check_choice
 from coterie.arrays.assign import ArrayAssigner, Assigner
 from coterie.encoders import Encoder
-from coterie.models import TextClusterer, second_step
+from coterie.models.clusterer import TextClusterer
+from coterie.models.core import second_step
 from coterie_bench.baselines.encoders import TopicShares
 
 SMALLEST = 1e-30  # a share of zero has a logarithm, too

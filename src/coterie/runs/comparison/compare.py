@@ -16,7 +16,7 @@ from coterie._util.types import Bools, Floats, Ints
 from coterie._util.validation import check_annotated, check_choice, checked
 from coterie.arrays.metrics import ari, best_partners, nmi
 from coterie.errors import CoterieError, DataError, UsageError, counted
-from coterie.models import TextClusterer
+from coterie.models.clusterer import TextClusterer
 from coterie.runs.comparison.result import Change, Comparison, Flow
 from coterie.runs.comparison.side import Side, make_side
 

@@ -23,7 +23,7 @@ from coterie.describe.hierarchy import (
 )
 from coterie.describe.tree import Tree, TreeRows, need_tree
 from coterie.errors import DataError, UsageError, counted
-from coterie.models import TextClusterer
+from coterie.models.clusterer import TextClusterer
 from coterie.models.edited import Merge, Step, correct, edited
 from coterie.runs.clustering import (
     Clustering,

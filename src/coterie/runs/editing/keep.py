@@ -18,7 +18,7 @@ import numpy as np
 from coterie._util.folders import one_state
 from coterie._util.types import Ints
 from coterie.errors import CoterieError, DataError
-from coterie.models import TextClusterer
+from coterie.models.clusterer import TextClusterer
 from coterie.models.edited import EditedAssigner
 from coterie.runs.clustering import read
 from coterie.runs.comparison import jaccard, links, partners
