@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import coterie
+from coterie.options import ClusterOptions
 
 NAMES = [name for name in coterie.__all__ if name != "__version__"]
 WRONG = {
@@ -70,8 +71,12 @@ def test_no_public_signature_takes_just_anything() -> None:
                 assert parameter.annotation not in ("Any", parameter.empty), function
 
 
-def test_cluster_shows_its_options() -> None:
+def test_cluster_has_the_options_of_the_model() -> None:
     shown = inspect.signature(coterie.cluster).parameters
-    assert list(shown)[:3] == ["data", "n_clusters", "method"] and shown["levels"].default == ()
-    assert "max_outliers : float | str | None" in coterie.cluster.__doc__
-    assert coterie.cluster(data=["a cat", "a dog"], n_clusters=1, encoder="tfidf").clusters
+    assert list(shown)[:3] == ["data", "n_clusters", "method"]
+    known = {name: field.default for name, field in ClusterOptions.model_fields.items()}
+    known["settings"] = None
+    assert {name: p.default for name, p in shown.items() if name != "data"} == known
+    assert all(
+        re.search(rf"^    .*\b{name}\b.* : ", coterie.cluster.__doc__, re.M) for name in shown
+    )

@@ -11,15 +11,12 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import coterie
 from coterie.cli.app import VERBS
-from coterie.cli.options import SPELLED
 from coterie.models.registry import BUILT_IN
-from coterie.options import Options
 
 DOCS = Path(__file__).parents[1] / "docs"
 ROLE = re.compile(r":[a-z]+:`~?\.?([^`]+)`")  # :func:`coterie.cluster`
@@ -78,12 +75,6 @@ def _command(command: Any, path: str, depth: int) -> Iterator[str]:
         names = ", ".join(f"`{name}`" for name in [*p.opts, *p.secondary_opts])
         yield f"| {names} | {_cell(p.help)} | {_default(p)} |"
     yield ""
-    if path == "coterie cluster":
-        yield "| `--set KEY=VALUE`, beside the parameters of the method | meaning |\n|---|---|"
-        for f in (f for f in fields(Options) if f.name in SPELLED):
-            said = f.metadata["help"].partition("; in Python")[0].removesuffix(".")
-            yield f"| `{f.name}` | {_cell(said)}. |"
-        yield ""
     for name in inner:
         if path != "coterie" or name in VERBS:  # not those of earlier versions
             yield from _command(command.get_command(None, name), f"{path} {name}", depth)

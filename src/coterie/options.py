@@ -1,24 +1,30 @@
-"""What a clustering run is asked for: name, type, default and help of each option, said once.
+"""What a clustering run is asked for: name, type, default, limits and help of each option.
 
 :func:`coterie.cluster` has these parameters, and ``coterie cluster`` these options.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from coterie._util.validation import (
-    annotations_of,
-    check_annotated,
     check_choice,
     check_device,
-    check_integer,
+    check_path,
     did_you_mean,
     need,
     whole_number,
@@ -27,258 +33,177 @@ from coterie._util.validation import (
 from coterie.errors import DataError, UsageError, counted
 
 if TYPE_CHECKING:
-    from coterie.encoders import Encoder
     from coterie.models.clusterer import TextClusterer
 
-P = ParamSpec("P")
-R = TypeVar("R")
 SPARE = 2  # different texts per cluster that are certainly enough, whatever the encoder ignores
-LISTS = {"levels": "(5, 20)", "write": "['xlsx']"}  # options that take several values
-PANELS = ("Input", "Clusters", "Guidance", "Output", "Method", "Advanced")  # of --help
+LARGEST = 10**12  # of whole numbers: beyond, arrays and counters overflow
+FILE_OPTIONS = ("text_column", "id_column", "format", "encoding", "header")
 
 
-def option(
-    default: Any,
-    help: str,
-    panel: str | None = None,
-    flags: str = "",
-    *,
-    read: Callable[[str], object] | None = None,
-) -> Any:
-    """A field of :class:`Options`.
-
-    Parameters
-    ----------
-    default : object
-    help : str
-        What follows "; in Python" is not for the command line.
-    panel : str, optional
-        Of :data:`PANELS`; without one the command line takes it by ``--set NAME=VALUE``.
-    flags : str, optional
-        On the command line, and what stands for the value: "--clusters -k N". Default: the name.
-    read : callable, optional
-        Makes the value of what was typed.
-    """
-    about = {"help": help, "panel": panel, "flags": flags.split(), "read": read}
-    return field(default=default, metadata=about)
-
-
-def read_number(said: str) -> Any:
-    """A number of clusters as it was typed; what is no number is left for the check."""
+def read_number(said: str) -> int | str:
+    """A number of clusters as it was typed, or a word such as auto or fine."""
     number = whole_number(said.strip())
     return said.strip().lower() if number is None else number
 
 
-def read_levels(said: str) -> tuple[Any, ...]:
-    """``"5,20,80"`` as numbers."""
-    return tuple(map(read_number, said.split(",")))
-
-
-TABLES = ("csv", "jsonl", "parquet", "xlsx")  # forms in which the rows of a run are written
-
-
-def read_formats(said: str, name: str = "write") -> tuple[str, ...]:
+def read_formats(said: str, name: str) -> tuple[str, ...]:
     """``"xlsx,parquet"`` as words."""
+    from coterie.texts.write import FORMATS
+
     parts = [part.strip().lower().lstrip(".") for part in said.split(",") if part.strip()]
-    formats = tuple(dict.fromkeys(check_choice(name, part, TABLES) for part in parts))
+    formats = tuple(dict.fromkeys(check_choice(name, part, FORMATS) for part in parts))
     if not formats:
-        raise UsageError(f"`{name}`: expected some of {', '.join(TABLES)}, such as xlsx,parquet.")
+        raise UsageError(f"`{name}`: expected some of {', '.join(FORMATS)}, such as xlsx,parquet.")
     return formats
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """How a file of texts is read."""
-
-    text_column: str | None = option(
-        None, "Column with the texts. Default: detected.", "Input", "--text-column -t COLUMN"
-    )
-    id_column: str | None = option(None, "Column with row ids.", "Input", "COLUMN")
-    format: str = option(
-        "auto",
-        "csv, tsv, jsonl, parquet, arrow, xlsx or txt. Default: from the file name.",
-    )
-    encoding: str = option("utf-8", "Encoding of the file, e.g. cp1252.")
-    header: bool | None = option(
-        None, "Whether the first row of a CSV, TSV or Excel file has the column names."
-    )
+def _place(value: object, about: ValidationInfo) -> Path:
+    return check_path(str(about.field_name), value)
 
 
-@dataclass(frozen=True)
-class Options(Reading):
-    """All that decides a run besides the texts; the parameters of :func:`coterie.cluster`.
+def _listed(value: object, about: ValidationInfo) -> list[Any]:
+    """The values of an option that takes several; words may stand in one text, with commas."""
+    name = str(about.field_name)
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return list(
+            read_formats(value, name) if name == "write" else map(read_number, value.split(","))
+        )
+    if isinstance(value, (bytes, Mapping)) or not isinstance(value, Iterable):
+        raise wrong_kind(name, value, "a list")
+    return list(value)
+
+
+Count = Annotated[int, Field(ge=1, le=LARGEST)]
+Place = Annotated[Path, BeforeValidator(_place)]
+
+
+class ClusterOptions(BaseModel):
+    """All that decides a run besides the texts; :func:`coterie.cluster` explains each.
+
+    A value that cannot be is refused by a :class:`UsageError`.
 
     Examples
     --------
-    >>> Options(levels=(5, 20)).wanted, Options(n_clusters="auto", levels=(5, 20)).wanted
-    (20, None)
-    >>> Options.make(n_cluster=8)
+    >>> ClusterOptions(levels=(5, 20)).wanted
+    20
+    >>> ClusterOptions(n_cluster=8)
     Traceback (most recent call last):
         ...
     coterie.errors.UsageError: cluster has no option 'n_cluster'. Did you mean 'n_clusters'?
     """
 
-    n_clusters: int | Literal["auto"] | None = option(
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    n_clusters: Count | Literal["auto"] | None = Field(
+        None, description="Number of clusters, or auto: estimated (default)."
+    )
+    method: str = Field("auto", description="See 'coterie methods'.")
+    text_column: str | None = Field(None, description="Column with the texts. Default: detected.")
+    id_column: str | None = Field(None, description="Column with row ids.")
+    format: str = "auto"
+    encoding: str = "utf-8"
+    header: bool | None = None
+    vectors: object = Field(
         None,
-        "Number of clusters, or auto: estimated (default).",
-        "Clusters",
-        "--clusters -k N",
-        read=read_number,
+        description="Your own embeddings in place of an encoder: a column, or a file with a row "
+        "for each row (.npy, .parquet).",
     )
-    method: str = option("auto", "See 'coterie methods'.", "Method", "--method -m NAME")
-    _: KW_ONLY
-    vectors: object = option(
+    levels: Annotated[tuple[Count, ...], BeforeValidator(_listed)] = Field(
+        (), description="Nested levels, coarse to fine, e.g. 5,20,80; the last is the clustering."
+    )
+    max_outliers: float | str | None = Field(
+        None, description="Mark at most this share (5%) or number of rows as outliers."
+    )
+    themes: object = Field(
         None,
-        "Your own embeddings in place of an encoder: a column, or a file with a row for each row "
-        "(.npy, .parquet); in Python also an array.",
-        "Input",
-        "FILE",
+        description="YAML or JSON list of themes you know: names, optionally with description, "
+        "keywords and examples.",
     )
-    levels: Sequence[int] = option(
-        (),
-        "Nested levels, coarse to fine, e.g. 5,20,80; the last is the clustering.",
-        "Clusters",
-        "N,N,...",
-        read=read_levels,
+    labels: object = Field(
+        None, description="Column with the classes of some rows; empty cells are unlabelled."
     )
-    max_outliers: float | str | None = option(
-        None, "Mark at most this share (5%) or number of rows as outliers.", "Clusters", "SHARE"
+    only_known: bool = Field(False, description="No clusters beside those of themes and labels.")
+    keep: Place | None = Field(
+        None, description="Earlier run: matched clusters keep number and name."
     )
-    themes: str | Path | Sequence[str | Mapping[str, object]] | None = option(
+    folder: Place | None = Field(None, description="Folder to write. Default: FILE.clusters.")
+    write: Annotated[
+        tuple[Literal["csv", "jsonl", "parquet", "xlsx"], ...], BeforeValidator(_listed)
+    ] = ()
+    resume: bool = Field(
+        False,
+        description="Continue a stopped training from its checkpoint; the result is the same.",
+    )
+    overwrite: bool = Field(False, description="Replace an earlier run in the same folder.")
+    include_encoder: bool = False
+    encoder: object = Field(
         None,
-        "YAML or JSON list of themes you know: names, optionally with description, keywords and "
-        "examples.",
-        "Guidance",
-        "FILE",
+        description="A model folder or name, multilingual, lexical, tfidf, ...; hub:NAME allows a "
+        "download.",
     )
-    labels: str | Sequence[object] | None = option(
-        None,
-        "Column with the classes of some rows; empty cells are unlabelled; in Python also one "
-        "value per row.",
-        "Guidance",
-        "COLUMN",
-    )
-    only_known: bool = option(False, "No clusters beside those of themes and labels.", "Guidance")
-    keep: str | Path | None = option(
-        None, "Earlier run: matched clusters keep number and name.", "Guidance", "RUN"
-    )
-    folder: str | Path | None = option(
-        None,
-        "Folder to write. Default: FILE.clusters; in Python a temporary folder, which is deleted "
-        "with the Run unless Run.save keeps it.",
-        "Output",
-        "--out -o FOLDER",
-    )
-    write: Sequence[str] = option(
-        (), "Tables beside assignments.csv: xlsx, parquet, jsonl.", read=read_formats
-    )
-    resume: bool = option(
-        False, "Continue a stopped training from its checkpoint; the result is the same.", "Output"
-    )
-    overwrite: bool = option(False, "Replace an earlier run in the same folder.", "Output")
-    include_encoder: bool = option(False, "Copy the encoder into the saved model.")
-    encoder: str | Path | Encoder | None = option(
-        None,
-        "A model folder or name, multilingual, lexical, tfidf, ...; hub:NAME allows a download.",
-        "Method",
-        "NAME",
-    )
-    preset: str | None = option(None, "Preset of the method, e.g. official-code.")
-    effort: Literal["quick", "standard", "best"] | None = option(
-        None, "quick, standard or best: number of k-means runs in 'auto'."
-    )
-    views: str | Path | Sequence[Sequence[str]] | None = option(
-        None,
-        "CSV with augmented texts (columns text, text1, text2), or a kind of augmentation: "
-        "eda, contextual:FOLDER, ...",
-    )
-    settings: Mapping[str, object] = field(
-        default_factory=dict, metadata={"help": "Other parameters of the method."}
-    )
-    seed: int = option(0, "Same seed, same clusters.", "Advanced", "N")
-    device: str = option("auto", "auto, cpu or cuda.", "Advanced", "NAME")
-    precision: Literal["auto", "float32"] = option(
+    preset: str | None = None
+    effort: Literal["quick", "standard", "best"] | None = None
+    views: object = None
+    settings: dict[str, object] = {}
+    seed: int = Field(0, description="Same seed, same clusters.")
+    device: str = Field("auto", description="auto, cpu or cuda.")
+    precision: Literal["auto", "float32"] = Field(
         "auto",
-        "Of the encoder: auto is 8 bits where nothing is trained on a CPU; float32 is exact.",
-        "Advanced",
-        "NAME",
+        description="Of the encoder: auto is 8 bits where nothing is trained on a CPU; float32 is "
+        "exact.",
     )
-    fit_sample: int | None = option(
-        None,
-        "Fit a sample of this many different texts, then assign all rows. Default: 25000 if there "
-        "are more than 100000 rows, otherwise all. 0 fits all.",
-    )
-    engine: Literal["local", "ray"] = option(
+    fit_sample: Annotated[int, Field(ge=0, le=LARGEST)] | None = None
+    engine: Literal["local", "ray"] = Field(
         "local",
-        "local, or ray: distribute the rows of Parquet files over a Ray cluster; same result.",
-        "Advanced",
-        "NAME",
+        description="local, or ray: distribute the rows of Parquet files over a Ray cluster; same "
+        "result.",
     )
-    workers: int | None = option(
-        None, "Processes of --engine ray. Default: one per GPU, or per 4 CPUs.", "Advanced", "N"
+    workers: Count | None = Field(
+        None, description="Processes of --engine ray. Default: one per GPU, or per 4 CPUs."
     )
-    verbose: int = option(0, "1 shows progress and notes on stderr.")
+    verbose: int = 0
 
+    def __init__(self, **given: Any) -> None:
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise usage_error(error, type(self).model_fields) from None
+
+    @field_validator("n_clusters", mode="before")
     @classmethod
-    def make(
-        cls,
-        n_clusters: int | Literal["auto"] | None = None,
-        method: str = "auto",
-        **given: Any,
-    ) -> Options:
-        """Options by their names, checked; an unknown name is rejected with the nearest one."""
-        known = [f.name for f in fields(cls)]
-        for name in given:
-            if name not in known:
-                hint = did_you_mean(name, known) or f" Known: {', '.join(known)}."
-                raise UsageError(f"cluster has no option {name!r}.{hint}")
-        given |= {name: _as_list(name, given[name]) for name in LISTS if name in given}
-        options = cls(n_clusters, method, **given)
-        options.check()
-        return options
+    def _typed(cls, value: object) -> object:
+        return read_number(value) if isinstance(value, str) else value
 
-    @property
-    def wanted(self) -> int | None:
-        """The clusters to make: as asked for, else the finest level; None: to be found."""
-        if self.n_clusters is None:
-            return self.levels[-1] if self.levels else None
-        return None if self.n_clusters == "auto" else self.n_clusters
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """Arguments of :func:`coterie.read_corpus`."""
-        return {f.name: getattr(self, f.name) for f in fields(Reading)}
-
-    def check(self) -> None:
-        """Reject what cannot be, whatever the texts are."""
-        from coterie._util.random import check_seed
-
-        check_seed(self.seed)
-        if self.n_clusters not in (None, "auto"):
-            check_integer("n_clusters", self.n_clusters)
-        for level in self.levels:
-            check_integer("levels", level)
-        if any(a >= b for a, b in pairwise(self.levels)):
+    @field_validator("levels")
+    @classmethod
+    def _increase(cls, levels: tuple[int, ...]) -> tuple[int, ...]:
+        if any(a >= b for a, b in pairwise(levels)):
             raise UsageError(
-                f"`levels` {','.join(map(str, self.levels))}: the numbers do not increase; name "
-                "the levels coarse to fine, such as 5,20,80."
+                f"`levels` {','.join(map(str, levels))}: the numbers do not increase; name the "
+                "levels coarse to fine, such as 5,20,80."
             )
-        if self.write:
-            from coterie.texts.write import FORMATS
+        return levels
 
-            if "xlsx" in [check_choice("write", name, FORMATS) for name in self.write]:
-                need("xlsxwriter", "excel")  # before the work begins
-        if self.max_outliers is not None:
-            from coterie.arrays.outliers import allowed_rows
+    @field_validator("write")
+    @classmethod
+    def _can_write(cls, formats: tuple[str, ...]) -> tuple[str, ...]:
+        if "xlsx" in formats:
+            need("xlsxwriter", "excel")  # before the work begins
+        return formats
 
-            allowed_rows(self.max_outliers, 0, "`max_outliers`")
-        if self.fit_sample is not None:
-            check_integer("fit_sample", self.fit_sample, 0)
-        for name, hint in annotations_of(Options).items():
-            check_annotated(name, getattr(self, name), hint)
-        self._check_known()
+    @field_validator("max_outliers")
+    @classmethod
+    def _share(cls, limit: float | str | None) -> float | str | None:
+        from coterie.arrays.outliers import allowed_rows
 
-    def _check_known(self) -> None:
+        if limit is not None:
+            allowed_rows(limit, 0, "`max_outliers`")
+        return limit
+
+    @model_validator(mode="after")
+    def _go_together(self) -> Self:
         if self.vectors is not None and self.encoder is not None:
             raise UsageError("`vectors`: vectors of your own need no `encoder`; leave one out.")
         if self.vectors is not None and self.themes is not None:
@@ -291,6 +216,19 @@ class Options(Reading):
                 "`only_known`: the known classes are the clusters; leave out `n_clusters` and "
                 "`levels`."
             )
+        return self
+
+    @property
+    def wanted(self) -> int | None:
+        """The clusters to make: as asked for, else the finest level; None: to be found."""
+        if self.n_clusters is None:
+            return self.levels[-1] if self.levels else None
+        return None if self.n_clusters == "auto" else self.n_clusters
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Arguments of :func:`coterie.read_corpus`."""
+        return {name: getattr(self, name) for name in FILE_OPTIONS}
 
     def make_model(self, n_clusters: int) -> TextClusterer:
         """The estimator; what was not asked for stays as the method has it."""
@@ -373,42 +311,23 @@ class Options(Reading):
         return {"levels": list(self.levels), "max_outliers": limit, "write": list(self.write)}
 
 
-def _as_list(name: str, given: object) -> Sequence[Any]:
-    """The values of an option that takes several: none for None, and one text for itself."""
-    if given is None:
-        return ()
-    if isinstance(given, str) and name == "write":
-        return (given,)
-    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise wrong_kind(name, given, f"a list, such as {LISTS[name]}")
-    return list(given)
+def usage_error(error: ValidationError, known: Iterable[str]) -> UsageError:
+    """What pydantic refuses, as an error that names the argument; ``known`` are all there are."""
+    first, *more = error.errors(include_url=False)
+    name, cause = str(first["loc"][0]), first.get("ctx", {}).get("error")
+    if isinstance(cause, UsageError):
+        return cause
+    if first["type"] == "extra_forbidden":
+        hint = did_you_mean(name, known) or f" Known: {', '.join(known)}."
+        return UsageError(f"cluster has no option {name!r}.{hint}")
+    same = [one for one in (first, *more) if one["loc"][0] == name]
+    parts = [_wanted(one["type"], one["msg"]) for one in same]
+    choices = [word for part in parts for word in part.split("'")[1::2]]
+    return wrong_kind(name, first["input"], " or ".join(dict.fromkeys(parts)), choices)
 
 
-def flags() -> dict[str, str]:
-    """Options by their names as ``coterie cluster`` has them; the others are for ``--set``."""
-    shown = {f.name: f.metadata["flags"] for f in fields(Options) if f.metadata.get("panel")}
-    return {
-        name: next((flag for flag in flags if flag[0] == "-"), f"--{name.replace('_', '-')}")
-        for name, flags in shown.items()
-    }
-
-
-def with_options(
-    options: Callable[P, Options],
-) -> Callable[[Callable[[object, Options], R]], Callable[Concatenate[object, P], R]]:
-    """Give a function of data and options the options one by one, with their types and help."""
-
-    def decorate(function: Callable[[object, Options], R]) -> Callable[Concatenate[object, P], R]:
-        @functools.wraps(function)
-        def call(data: object, *args: P.args, **given: P.kwargs) -> R:
-            return function(data, Options.make(*args, **given))  # type: ignore[arg-type]
-
-        own = inspect.signature(function)
-        data = own.parameters["data"]
-        shown = own.replace(parameters=[data, *inspect.signature(options).parameters.values()])
-        call.__signature__ = shown.replace(return_annotation=own.return_annotation)  # type: ignore[attr-defined]
-        parts = [f"{f.name} : {f.type}\n        {f.metadata['help']}" for f in fields(Options)]
-        call.__doc__ = (function.__doc__ or "").replace("{options}", "\n    ".join(parts))
-        return call  # type: ignore[return-value]  # data may also be given by name
-
-    return decorate
+def _wanted(kind: str, message: str) -> str:
+    """What should have been given, from the words of pydantic."""
+    if kind in ("int_parsing", "int_parsing_size", "int_type"):
+        return "an integer"
+    return message.partition(", unable")[0].removeprefix("Input should be ")

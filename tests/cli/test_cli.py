@@ -250,5 +250,5 @@ def test_repeated_ids_are_told_and_identical_data_have_not_moved(tmp_path: Path)
 def test_options_are_checked_before_the_texts_are_read(option: str, value: str, tmp_path) -> None:
     """Which may take long: here they are not even there."""
     found = run("cluster", tmp_path / "nowhere.csv", option, value, code=2)
-    assert option.strip("-") in found.output
+    assert (value.partition("=")[0] if option == "--set" else option.strip("-")) in found.output
     assert "nowhere" not in found.output and not list(tmp_path.iterdir())

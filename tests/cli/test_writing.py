@@ -135,7 +135,7 @@ def test_an_overwrite_that_fails_or_is_stopped_leaves_the_run_as_it_was(
     monkeypatch.undo()
     run(*command, "-k", 2)
     assert len(json.loads((finished / "clusters.json").read_text())["clusters"]) == 2
-    assert "--overwrite" in run(*command[:-1], "-k", 2, code=2)
+    assert "`overwrite`" in run(*command[:-1], "-k", 2, code=2)
 
 
 def test_a_folder_with_other_files_is_never_replaced(finished: Path, tickets: Path) -> None:

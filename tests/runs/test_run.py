@@ -213,15 +213,15 @@ def test_levels_outliers_page_export_and_comparison(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "key", "values"),
     [
-        ({"n_clusters": 0}, "should be an integer of", {"name": "n_clusters", "minimum": 1}),
+        ({"n_clusters": 0}, "should be greater than", {"name": "n_clusters", "minimum": 1}),
         ({"n_clusters": 40}, "that is more than", {"n_clusters": 40, "distinct": 12}),
-        ({"n_cluster": 2}, "cluster has no option", {"hint": " Did you mean 'n_clusters'?"}),
         ({"method": "kmean"}, "should be one of", {"hint": " Did you mean 'kmeans'?"}),
         ({"levels": [5, 3]}, "the numbers do", {"levels": "5,3"}),
-        ({"write": ["docx"]}, "should be one of", {"name": "write"}),
+        ({"write": ["docx"]}, "should be 'csv'", {"name": "write"}),
         ({"max_outliers": "many"}, "should be a share", {}),
-        ({"fit_sample": -1}, "should be an integer of", {"name": "fit_sample", "given": "-1"}),
-        ({"levels": "5,20"}, "should be", {"name": "levels"}),
+        ({"fit_sample": -1}, "should be greater", {"name": "fit_sample", "given": "-1"}),
+        ({"levels": 5}, "should be a list", {"name": "levels"}),
+        ({"effort": "besst"}, "should be", {"hint": "Did you mean 'best'?"}),
         ({"effort": "best"}, "does not take it", {"method": "kmeans"}),
     ],
 )

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import Field, fields, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from coterie._util.progress import say
-from coterie.cli.options import beside, option, parse_settings, read_text
+from coterie.cli import options
+from coterie.cli.options import beside, option, parse_settings
 from coterie.cli.talk import show_json, show_lines, show_table
 from coterie.errors import UsageError
-from coterie.options import PANELS, Options
+from coterie.options import ClusterOptions
 
 if TYPE_CHECKING:
     from coterie.describe import Cluster
@@ -24,65 +24,48 @@ if TYPE_CHECKING:
     from coterie.page.html import Branch
     from coterie.runs import Run
 
-BY_NAME = inspect.Parameter.KEYWORD_ONLY
+
+def asked(name: str, panel: str, flags: str = "", **more: Any) -> Any:
+    """An option of the library, with the help that it has there; None where it is not given."""
+    known = ClusterOptions.model_fields[name]
+    default = f" Default: {known.default}." if type(known.default) in (int, str) else ""
+    off = False if known.default is False else None
+    flags = flags or f"--{name.replace('_', '-')}"
+    return option(off, f"{known.description}{default}", flags, rich_help_panel=panel, **more)
 
 
-def with_options(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb the options of :class:`Options` on the command line, in the order of panels."""
-    own = inspect.signature(verb, eval_str=True)
-    found = [_parameter(one) for one in fields(Options) if one.metadata.get("panel")]
-    found += [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    panels = [None, *PANELS]
-    found.sort(key=lambda p: panels.index(p.default.rich_help_panel))
-    verb.__signature__ = own.replace(parameters=found)  # type: ignore[attr-defined]
-    verb.__annotations__ = {p.name: p.annotation for p in found}
-    return verb
-
-
-def _parameter(one: Field[Any]) -> inspect.Parameter:
-    """An option as a parameter for Typer; None where it is not given."""
-    about, name = one.metadata, one.name.replace("_", "-")
-    flags = [word for word in about["flags"] if word.startswith("-")] or [f"--{name}"]
-    is_switch = str(one.type).startswith("bool")
-    if one.default is None and is_switch:
-        flags = [f"--{name}/--no-{name}"]
-    default = f" Default: {one.default}." if type(one.default) in (int, str) else ""
-    info = option(
-        None,
-        about["help"].partition("; in Python")[0].rstrip(".") + "." + default,
-        " ".join(flags),
-        metavar=None if is_switch else next((w for w in about["flags"] if w[0] != "-"), None),
-        rich_help_panel=about["panel"],
-    )
-    kind = bool if is_switch else str
-    return inspect.Parameter(one.name, BY_NAME, default=info, annotation=kind | None)
-
-
-@with_options
 def cluster(
-    *,
     file: list[str] = typer.Argument(
         ...,
         metavar="FILE",
         help="CSV, TSV, JSONL, Parquet, Arrow, Excel or plain text; several files, a "
         "folder or a pattern of one table; - for standard input.",
     ),
-    as_json: bool = option(
-        False, "Print the clusters as JSON.", "--json", rich_help_panel="Output"
+    text_column: str | None = asked("text_column", "Input", "--text-column -t", metavar="COLUMN"),
+    id_column: str | None = asked("id_column", "Input", metavar="COLUMN"),
+    vectors: str | None = asked("vectors", "Input", metavar="FILE"),
+    n_clusters: str | None = asked(
+        "n_clusters", "Clusters", "--clusters --n-clusters -k", metavar="N"
     ),
-    quiet: bool = option(
-        False, "Print no progress and no notes.", "--quiet -q", rich_help_panel="Output"
-    ),
-    settings: list[str] | None = option(
-        None,
-        "A parameter of the method, see 'coterie methods NAME'; or effort, preset, views, "
-        "write, fit_sample, include_encoder, format, encoding, header. "
-        "Repeatable.",
-        "--set",
-        metavar="KEY=VALUE",
-        rich_help_panel="Method",
-    ),
-    **given: Any,
+    levels: str | None = asked("levels", "Clusters", metavar="N,N,..."),
+    max_outliers: str | None = asked("max_outliers", "Clusters", metavar="SHARE"),
+    themes: str | None = asked("themes", "Guidance", metavar="FILE"),
+    labels: str | None = asked("labels", "Guidance", metavar="COLUMN"),
+    only_known: bool = asked("only_known", "Guidance"),
+    keep: str | None = asked("keep", "Guidance", metavar="RUN"),
+    folder: str | None = asked("folder", "Output", "--out -o", metavar="FOLDER"),
+    resume: bool = asked("resume", "Output"),
+    overwrite: bool = asked("overwrite", "Output"),
+    as_json: bool = options.AS_JSON,
+    quiet: bool = options.QUIET,
+    method: str | None = asked("method", "Method", "--method -m", metavar="NAME"),
+    encoder: str | None = asked("encoder", "Method", metavar="NAME"),
+    more: list[str] | None = options.MORE,
+    seed: int | None = asked("seed", "Advanced", metavar="N"),
+    device: str | None = asked("device", "Advanced", metavar="NAME"),
+    precision: str | None = asked("precision", "Advanced", metavar="NAME"),
+    engine: str | None = asked("engine", "Advanced", metavar="NAME"),
+    workers: int | None = asked("workers", "Advanced", metavar="N"),
 ) -> None:
     """Cluster the texts of a file.
 
@@ -100,26 +83,28 @@ def cluster(
         coterie cluster titles.txt -k 20 --method sccl --set steps=500 --device cuda
         cat posts.jsonl | coterie cluster - -k 8 --text-column body --out posts
     """
-    from coterie.runs.fit import Stopped
-    from coterie.runs.fit import cluster as run_clustering
-
+    typed = locals().items()
+    given = {name: value for name, value in typed if name in ClusterOptions.model_fields}
     given = {name: value for name, value in given.items() if value is not None}
-    given = {name: read_text(name, value) for name, value in given.items()}
-    for name, value in parse_settings(settings or [], given.get("method", "auto")).items():
-        if given.setdefault(name, value) != value:
-            raise UsageError(f"`{name}` is given twice, and differently; give it once.")
-    if "folder" not in given:
+    given |= parse_settings(more or [], method or "auto")
+    if folder is None:
         if len(file) > 1:
             raise UsageError("several files: say where to write with --out FOLDER.")
         given["folder"] = beside(file[0], ".clusters")
-    given.setdefault("verbose", 0 if quiet else 1)
+    show_run(_run(file, {"verbose": 0 if quiet else 1, **given}), as_json=as_json)
+
+
+def _run(files: list[str], given: dict[str, Any]) -> Run:
+    """The run, or how to go on with a training that was stopped."""
+    from coterie.runs.fit import Stopped
+    from coterie.runs.fit import cluster as run_clustering
+
     try:
-        run = run_clustering(file[0] if len(file) == 1 else [Path(f) for f in file], **given)
+        return run_clustering(files[0] if len(files) == 1 else [Path(f) for f in files], **given)
     except Stopped:
         again = [argument for argument in sys.argv[1:] if argument != "--resume"]
         say(f"\nStopped. Continue with:\n  coterie {shlex.join([*again, '--resume'])}")
         raise
-    show_run(run, as_json=as_json)
 
 
 LINES = 40  # of the tree in the terminal; the page has all of it

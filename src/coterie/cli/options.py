@@ -13,7 +13,7 @@ import typer
 
 from coterie._util.validation import check_choice, did_you_mean
 from coterie.errors import UsageError
-from coterie.options import Options
+from coterie.options import ClusterOptions
 
 
 def option(default: Any, help: str, flags: str = "", **more: Any) -> Any:
@@ -71,13 +71,19 @@ FAIL_ABOVE = option(
     None, "Exit code 4 if more than this share of the new texts fit nowhere, e.g. 10%."
 )
 
-# Of the options of cluster: what they are, and how they are read.
-TYPES = {f.name: str(f.type) for f in dataclasses.fields(Options) if f.name != "settings"}
-READERS: dict[str, Any] = {f.name: f.metadata.get("read") for f in dataclasses.fields(Options)}
+# Options of cluster that --set takes beside the parameters of the method.
+RARE = (
+    *("write", "include_encoder", "preset", "effort", "views", "fit_sample"),
+    *("format", "encoding", "header"),
+)
+MORE = option(
+    None,
+    f"A parameter of the method, see 'coterie methods NAME'; or {', '.join(RARE)}. Repeatable.",
+    "--set",
+    metavar="KEY=VALUE",
+    rich_help_panel="Method",
+)
 WORDS = {"true": True, "false": False, "none": None}
-# Those that --set takes beside the parameters of the method.
-SPELLED = {"write", "include_encoder", "preset", "effort"}
-SPELLED |= {"views", "fit_sample", "format", "encoding", "header"}
 
 
 def parse_settings(pairs: Sequence[str], method: str) -> dict[str, Any]:
@@ -85,30 +91,20 @@ def parse_settings(pairs: Sequence[str], method: str) -> dict[str, Any]:
     from coterie.models.registry import METHODS
 
     cls = METHODS[check_choice("method", method, METHODS)].cls
-    parameters = [f.name for f in dataclasses.fields(cls)]
+    known = [f.name for f in dataclasses.fields(cls) if f.name not in ClusterOptions.model_fields]
     out: dict[str, Any] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals:
             raise UsageError(f"--set {pair}: expected KEY=VALUE, e.g. --set steps=500.")
-        if key in TYPES:
-            out[key] = read_text(key, value)
-            continue
-        if key not in parameters:
-            known = dict.fromkeys([*parameters, *sorted(SPELLED)])
-            hint = did_you_mean(key, [*known, *TYPES]) or f" Known: {', '.join(known)}."
+        if key in RARE:
+            out[key] = value
+        elif key in known:
+            out.setdefault("settings", {})[key] = parse_value(value)
+        else:
+            hint = did_you_mean(key, [*known, *RARE]) or f" Known: {', '.join([*known, *RARE])}."
             raise UsageError(f"--set {pair}: {method} has no parameter {key!r}.{hint}")
-        out.setdefault("settings", {})[key] = parse_value(value)
     return out
-
-
-def read_text(name: str, value: Any) -> Any:
-    """The value of an option of ``cluster`` as it was typed; a switch is one already."""
-    if not isinstance(value, str):
-        return value
-    if (read := READERS[name]) is not None:
-        return read(value)
-    return parse_value(value) if TYPES[name].startswith(("bool", "int", "Sequence")) else value
 
 
 def parse_value(value: str) -> Any:

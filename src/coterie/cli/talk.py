@@ -8,20 +8,15 @@ import inspect
 import json
 import logging
 import os
-import re
 import shlex
 import sys
 import tempfile
 import traceback
-from ast import literal_eval
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.models import OptionInfo
-from typer.utils import get_params_from_function
 
 from coterie import __version__
 from coterie._util.progress import say
@@ -32,10 +27,6 @@ if TYPE_CHECKING:
     from coterie.texts import DataNote
 
 log = logging.getLogger(__name__)
-
-# Parameters of the library that options call otherwise.
-ALIASES = {"random_state": "seed"}
-PARAMETER = re.compile(r"`(\w+)(?:=([^`]*))?`")
 
 
 def orderly(verb: Callable[..., None]) -> Callable[..., None]:
@@ -65,56 +56,6 @@ def _check_paths(given: dict[str, Any]) -> None:
                 check_path(name, one)
 
 
-def with_options(message: str, verb: Callable[..., None]) -> str:
-    """A message of the library with its parameters as options of a verb.
-
-    They stand in backticks: `levels` becomes `--levels`, `device='cpu'` `--device cpu`.
-    """
-    from coterie.options import flags  # parameters of the library are options of cluster
-
-    known = flags() | _options(verb)
-
-    def write(found: re.Match[str]) -> str:
-        name, value = found[1], "" if found[2] is None else f" {_word(found[2])}"
-        option = known.get(name) or known.get(ALIASES.get(name, name))
-        if option is None and _is_setting(name):
-            return f"--set {name}{value.replace(' ', '=', 1)}"
-        if option is None:
-            return f"{name}{value}"
-        if value == " False":
-            return f"--no-{option[2:]}"
-        return option if value == " True" else f"{option}{value}"
-
-    return PARAMETER.sub(write, message)
-
-
-def _options(verb: Callable[..., None]) -> dict[str, str]:
-    """Options of a verb by the names of its parameters."""
-    out = {}
-    for name, parameter in get_params_from_function(verb).items():
-        if isinstance(info := parameter.default, OptionInfo) and not info.hidden:
-            long = [flag.partition("/")[0] for flag in info.param_decls or () if flag[:2] == "--"]
-            out[name] = next(iter(long), f"--{name.replace('_', '-')}")
-    return out
-
-
-def _is_setting(name: str) -> bool:
-    """Whether --set takes this name: an option of ``cluster``, or a parameter of a method."""
-    from coterie.models.registry import METHODS
-    from coterie.options import Options
-
-    owners: tuple[Any, ...] = (Options, *(recipe.cls for recipe in METHODS.values()))
-    return any(name == f.name for owner in owners for f in fields(owner))
-
-
-def _word(shown: str) -> str:
-    """A value as the shell takes it, from the way Python writes it."""
-    try:
-        return shlex.quote(str(literal_eval(shown)))
-    except (ValueError, SyntaxError):
-        return shlex.quote(shown)
-
-
 def explain(error: BaseException, verb: Callable[..., None] | None = None) -> int:
     """Say what went wrong in one line, with remedies that the verb has; returns the exit code."""
     if isinstance(error, KeyboardInterrupt):
@@ -125,7 +66,7 @@ def explain(error: BaseException, verb: Callable[..., None] | None = None) -> in
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     if isinstance(error, CoterieError):
-        say(f"coterie: {error if verb is None else with_options(str(error), verb)}")
+        say(f"coterie: {error}")
         return error.exit_code
     if isinstance(error, (OSError, MemoryError)):
         log.info("where it happened", exc_info=error)  # shown by --verbose

@@ -1,6 +1,6 @@
 """The product as a Python object: a :class:`Run`, which ``open_run`` reads from its folder."""
 
-from coterie.options import Options
+from coterie.options import ClusterOptions
 from coterie.runs.added import Updated
 from coterie.runs.measured import Stability
 from coterie.runs.run import Run, open_run
@@ -8,7 +8,7 @@ from coterie.runs.stability import stability
 from coterie.runs.update import update
 
 __all__ = [
-    "Options",
+    "ClusterOptions",
     "Run",
     "Stability",
     "Updated",

@@ -21,13 +21,12 @@ from coterie.describe import Cluster
 from coterie.describe.hierarchy import Hierarchy
 from coterie.describe.tree import Tree
 from coterie.errors import UsageError
-from coterie.options import TABLES
 from coterie.page import without_texts, write_report
 from coterie.runs.page_data import read_run
 from coterie.runs.run_files import RunFiles, swap_run
 from coterie.texts import write_rows
 from coterie.texts.corpus import value_to_text
-from coterie.texts.write import Sheet, spreadsheet_text, table_rows, write_workbook
+from coterie.texts.write import FORMATS, Sheet, spreadsheet_text, table_rows, write_workbook
 
 WORDS = 10  # of a cluster that its row names
 KINDS = {"examples": "typical", "diverse": "whole range", "borderline": "close call"}
@@ -73,7 +72,7 @@ def export_run(
     if not wanted:
         raise UsageError("to: name at least one format, such as xlsx.")
     for name in wanted:
-        check_choice("to", name, TABLES)
+        check_choice("to", name, FORMATS)
     RunFiles(run).check()
     if out is None or Path(out).resolve() == run.resolve():
         found: list[Exported] = []
@@ -142,7 +141,7 @@ def refresh_exports(run: Path, manifest: dict[str, Any], clusters: Sequence[Clus
     if (run / "report-no-texts.html").exists():
         write_page(run, manifest, clusters, texts=False)
     for texts in (True, False):
-        if forms := [form for form in TABLES if (run / _table_name(form, texts)).exists()]:
+        if forms := [form for form in FORMATS if (run / _table_name(form, texts)).exists()]:
             write_exports(run, forms, texts=texts)
 
 

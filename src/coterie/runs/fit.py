@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 
 from coterie._util.folders import check_replaceable, delete, held, refuse_held, replace_folder
 from coterie._util.progress import make_progress, say
 from coterie._util.threads import one_blas_thread
 from coterie._util.trust import inside
 from coterie._util.validation import check_path
+from coterie.encoders import Encoder
 from coterie.errors import UsageError, counted
 from coterie.models.auto import Auto
 from coterie.models.choose import Choice, choose_n_clusters
 from coterie.models.clusterer import TextClusterer
 from coterie.models.fitting import Fitting, number_encoder
 from coterie.models.guidance import Guidance
-from coterie.options import Options, with_options
+from coterie.options import ClusterOptions
 from coterie.runs.folder import TRAINING, begin_facts, refuse_taken
 from coterie.runs.guide import about_guidance, read_guidance
 from coterie.runs.outputs import check_run_output
@@ -37,23 +38,118 @@ class Stopped(KeyboardInterrupt):
     """Ctrl-C in a training that can be continued."""
 
 
-@with_options(Options)
-def cluster(data: object, asked: Options) -> Run:
+def cluster(  # noqa: PLR0913 - all that can be asked of a run
+    data: object,
+    n_clusters: int | Literal["auto"] | None = None,
+    method: str = "auto",
+    *,
+    text_column: str | None = None,
+    id_column: str | None = None,
+    format: str = "auto",
+    encoding: str = "utf-8",
+    header: bool | None = None,
+    vectors: object = None,
+    levels: Sequence[int] = (),
+    max_outliers: float | str | None = None,
+    themes: str | Path | Sequence[str | Mapping[str, object]] | None = None,
+    labels: str | Sequence[object] | None = None,
+    only_known: bool = False,
+    keep: str | Path | None = None,
+    folder: str | Path | None = None,
+    write: Sequence[str] = (),
+    resume: bool = False,
+    overwrite: bool = False,
+    include_encoder: bool = False,
+    encoder: str | Path | Encoder | None = None,
+    preset: str | None = None,
+    effort: Literal["quick", "standard", "best"] | None = None,
+    views: str | Path | Sequence[Sequence[str]] | None = None,
+    settings: Mapping[str, object] | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    precision: Literal["auto", "float32"] = "auto",
+    fit_sample: int | None = None,
+    engine: Literal["local", "ray"] = "local",
+    workers: int | None = None,
+    verbose: int = 0,
+) -> Run:
     """Cluster texts: read, find the number of clusters, fit, describe, mark outliers.
 
-    This is what ``coterie cluster`` does, and both have the options of
-    :class:`coterie.options.Options`. More rows than 100,000 are clustered by a sample, and all rows
-    are then assigned.
+    This is what ``coterie cluster`` does. More rows than 100,000 are clustered by a sample, and all
+    rows are then assigned.
 
     Parameters
     ----------
     data : str, Path, list of str or dict, Series, DataFrame, Arrow table or Hugging Face dataset
-        A string or a path names a file: CSV, TSV, JSON lines, Parquet, Arrow, Excel, SQLite or
-        plain text; or a folder or pattern of such files. ``"book.xlsx#SHEET"`` is a sheet,
-        ``"sqlite:///FILE?query=SELECT ..."`` the rows of a query. A list of paths is several files
-        of one table. ``"-"`` is standard input, and ``"sample"`` the support messages that come
-        with coterie.
-    {options}
+        A string or a path names a file: CSV, TSV, JSON lines, Parquet, Arrow, Excel or plain text;
+        or a folder or pattern of such files. ``"book.xlsx#SHEET"`` is a sheet. A list of paths is
+        several files of one table. ``"-"`` is standard input, and ``"sample"`` the support messages
+        that come with coterie.
+    n_clusters : int or "auto", optional
+        Without it, or with "auto", the number is estimated.
+    method : str, default="auto"
+        A name in :data:`coterie.METHODS`.
+    text_column, id_column : str, optional
+        Columns with the texts, by default detected, and with ids of the rows.
+    format : str, default="auto"
+        csv, tsv, jsonl, parquet, arrow, xlsx or txt; auto goes by the name of the file.
+    encoding : str, default="utf-8"
+        Of the file, such as cp1252.
+    header : bool, optional
+        Whether the first row of a CSV, TSV or Excel file has the column names.
+    vectors : str, Path or array, optional
+        Your own embeddings in place of an encoder: a column, or a file (.npy, .parquet) or an array
+        with a row for each row.
+    levels : list of int, default=()
+        Nested levels, coarse to fine, such as ``[5, 20, 80]``; the last is the clustering.
+    max_outliers : float | str | None
+        Mark at most this share, such as "5%", or number of rows as outliers.
+    themes : str, Path or list, optional
+        The themes you know, as a YAML or JSON file or as a list: names, or mappings with ``name``,
+        ``description``, ``keywords`` and ``examples``.
+    labels : str or list, optional
+        The classes of some rows: a column, or one value per row; empty values are unlabelled.
+    only_known : bool, default=False
+        No clusters beside those of themes and labels.
+    keep : str or Path, optional
+        An earlier run: matched clusters keep number and name.
+    folder : str or Path, optional
+        Where to write. Default: a temporary folder, which is deleted with the Run unless
+        :meth:`Run.save` keeps it.
+    write : list of str, default=()
+        Tables beside assignments.csv: xlsx, parquet, jsonl.
+    resume : bool, default=False
+        Continue a stopped training from its checkpoint; the result is the same.
+    overwrite : bool, default=False
+        Replace an earlier run in the same folder.
+    include_encoder : bool, default=False
+        Copy the encoder into the saved model.
+    encoder : str, Path or Encoder, optional
+        A model folder or name, multilingual, lexical, tfidf, ...; "hub:NAME" allows a download.
+    preset : str, optional
+        Of the method, such as "official-code".
+    effort : {"quick", "standard", "best"}, optional
+        Number of k-means runs of the method "auto".
+    views : str, Path or list of pairs, optional
+        Augmented texts: a CSV with the columns text, text1 and text2, two texts for each, or a kind
+        of augmentation such as "eda".
+    settings : dict, optional
+        Other parameters of the method.
+    seed : int, default=0
+        Same seed, same clusters.
+    device : str, default="auto"
+        auto, cpu or cuda.
+    precision : {"auto", "float32"}, default="auto"
+        Of the encoder: auto is 8 bits where nothing is trained on a CPU; float32 is exact.
+    fit_sample : int, optional
+        Fit a sample of this many different texts, then assign all rows. Default: 25000 if there are
+        more than 100000 rows, otherwise all. 0 fits all.
+    engine : {"local", "ray"}, default="local"
+        ray distributes the rows of Parquet files over a Ray cluster; the result is the same.
+    workers : int, optional
+        Processes of the engine ray. Default: one per GPU, or per 4 CPUs.
+    verbose : int, default=0
+        1 shows progress and notes on stderr.
 
     Returns
     -------
@@ -68,17 +164,19 @@ def cluster(data: object, asked: Options) -> Run:
     >>> run.predict(["my apple"])["name"].to_pylist() == [run.clusters[run.labels[0]].name]
     True
     """
+    given = dict(locals())
+    del given["data"]
+    options = ClusterOptions(**given | {"settings": settings or {}})
     with one_blas_thread():
-        return _make_run(data, asked)
+        return _make_run(data, options)
 
 
-def _make_run(data: object, asked: Options) -> Run:
+def _make_run(data: object, asked: ClusterOptions) -> Run:
     taken = {"resume": asked.resume, "overwrite": asked.overwrite}
-    folder, temporary = asked.folder, None
-    if folder is None:
+    path, temporary = asked.folder, None
+    if path is None:
         temporary = TemporaryDirectory(prefix="coterie-")
-        folder = Path(temporary.name) / "run"
-    path = Path(folder)
+        path = Path(temporary.name) / "run"
     read = [*(check_path("data", str(file)) for file in files_of(data)), asked.views]
     check_run_output(path, [name for name in read if isinstance(name, (str, Path))])
     refuse_held(path)
@@ -87,12 +185,13 @@ def _make_run(data: object, asked: Options) -> Run:
     model = asked.make_checked_model()
     corpus, encoder = read_texts(data, asked)
     if encoder is not None:  # vectors of the user's own
-        model.encoder, asked = encoder, replace(asked, encoder=encoder, vectors=None)
+        model.encoder = encoder
+        asked = asked.model_copy(update={"encoder": encoder, "vectors": None})
     earlier = None
     if asked.keep is not None:
         from coterie.runs.editing.keep import read_earlier
 
-        earlier = read_earlier(Path(asked.keep), corpus.texts)
+        earlier = read_earlier(asked.keep, corpus.texts)
     guidance = read_guidance(asked, corpus) if corpus.large is None else None
     fit = RunFit(model, corpus, asked, guidance)
     choice = fit.choose()
@@ -150,7 +249,7 @@ class RunFit:
         self,
         model: TextClusterer,
         corpus: Corpus,
-        options: Options,
+        options: ClusterOptions,
         guidance: Guidance | None = None,
     ) -> None:
         self.model, self.corpus, self.options = model, corpus, options

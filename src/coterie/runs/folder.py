@@ -18,7 +18,7 @@ from coterie._util.trust import inside, read_json
 from coterie.errors import UsageError
 from coterie.models.choose import Choice
 from coterie.models.clusterer import TextClusterer
-from coterie.options import Options
+from coterie.options import ClusterOptions
 from coterie.runs.run_files import LOGS, MANIFEST, RESULT, is_run, run_files
 from coterie.texts import Corpus
 
@@ -28,7 +28,7 @@ NOT_DECISIVE = {"verbose", "checkpoint", "checkpoint_every", "device"}
 
 
 def begin_facts(
-    options: Options, model: TextClusterer, corpus: Corpus, choice: Choice | None
+    options: ClusterOptions, model: TextClusterer, corpus: Corpus, choice: Choice | None
 ) -> dict[str, Any]:
     """What the manifest says about a run before it is fitted."""
     facts: dict[str, Any] = {
@@ -80,10 +80,10 @@ def refuse_taken(path: Path, *, resume: bool = False, overwrite: bool = False) -
         return
     if trained:
         raise UsageError(
-            f"`folder={str(path)!r}` holds a training that was stopped; `resume=True` continues "
-            "it, `overwrite=True` starts again."
+            f"`folder={str(path)!r}` holds a training that was stopped; `resume` continues it, "
+            "`overwrite` starts again."
         )
-    raise UsageError(f"`folder={str(path)!r}` holds a run; `overwrite=True` replaces it.")
+    raise UsageError(f"`folder={str(path)!r}` holds a run; `overwrite` replaces it.")
 
 
 def _parameters(model: TextClusterer) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from coterie._util.types import Ints
 from coterie.errors import DataError, UsageError
 from coterie.models.guidance import Guidance, is_unlabelled, theme_texts
-from coterie.options import Options
+from coterie.options import ClusterOptions
 from coterie.runs.editing.parse import read_entries
 from coterie.texts import Corpus
 from coterie.texts.corpus import as_whole, check_column
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from coterie.models.clusterer import TextClusterer
 
 
-def read_guidance(options: Options, corpus: Corpus) -> Guidance | None:
+def read_guidance(options: ClusterOptions, corpus: Corpus) -> Guidance | None:
     """All that is known about the rows of a corpus; None if nothing is."""
     labels = None if options.labels is None else _labels(options.labels, corpus)
     themes = None if options.themes is None else read_themes(options.themes)

@@ -39,7 +39,7 @@ from coterie.encoders import SentenceEncoder
 from coterie.models.auto import Auto
 from coterie.models.clusterer import TextClusterer
 from coterie.models.edited import EditedAssigner, Merge, edited
-from coterie.options import Options
+from coterie.options import ClusterOptions
 from coterie.runs.clustering import Clustering, describe_rows, write, write_clusters
 from coterie.runs.exports import write_clusters as cluster_workbook
 from coterie.runs.exports import write_page
@@ -119,7 +119,7 @@ class Results:
     def __init__(
         self,
         facts: dict[str, Any],
-        options: Options,
+        options: ClusterOptions,
         model: TextClusterer,
         corpus: Corpus,
         earlier: EarlierRun | None = None,

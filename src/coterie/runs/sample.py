@@ -18,7 +18,7 @@ from coterie._util.progress import make_progress, working
 from coterie.describe.tally import ColumnLook
 from coterie.encoders import GivenVectors
 from coterie.errors import UsageError
-from coterie.options import Options
+from coterie.options import ClusterOptions
 from coterie.runs.large import Engine
 from coterie.texts import (
     CleanTexts,
@@ -42,7 +42,7 @@ LARGEST_SAMPLE = 100_000  # whatever the number of clusters
 COPIES = 2  # repeats are fitted, too, up to this many times the sample
 
 
-def read_texts(data: Any, options: Options) -> tuple[Corpus, GivenVectors | None]:
+def read_texts(data: Any, options: ClusterOptions) -> tuple[Corpus, GivenVectors | None]:
     """The texts of a run, and its encoder where the user gives vectors.
 
     A string or path names a file, ``"-"`` standard input, and ``"sample"`` the messages that come
@@ -56,7 +56,7 @@ def read_texts(data: Any, options: Options) -> tuple[Corpus, GivenVectors | None
     return corpus, encoder
 
 
-def _read(data: Any, options: Options) -> Corpus:
+def _read(data: Any, options: ClusterOptions) -> Corpus:
     size, limit = sample_size(options.fit_sample, options.wanted)
     engine = Engine(options.engine, options.workers)
     if not files_of(data):
@@ -107,7 +107,11 @@ def sample_size(fit_sample: int | None, clusters: int | None) -> tuple[int, int 
 
 
 def draw_sample(
-    table: TextStream | Corpus, size: int, options: Options, most: int, files: Sequence[str] = ()
+    table: TextStream | Corpus,
+    size: int,
+    options: ClusterOptions,
+    most: int,
+    files: Sequence[str] = (),
 ) -> Corpus:
     """A corpus of ``size`` different texts, and all rows to go through again.
 
@@ -134,7 +138,7 @@ def draw_sample(
     return Corpus(texts, empty, column, table.id_column, notes, large)
 
 
-def _check(corpus: Corpus, options: Options) -> None:
+def _check(corpus: Corpus, options: ClusterOptions) -> None:
     """Refuse what cannot work, before anything is fitted."""
     if corpus.large is None:
         return

@@ -34,7 +34,7 @@ from coterie.describe.tree import grow
 from coterie.methods.augmentation import augment
 from coterie.models.auto import Auto
 from coterie.models.clusterer import TextClusterer
-from coterie.options import Options
+from coterie.options import ClusterOptions
 from coterie.runs.clustering import Clustering, read, save
 from coterie.runs.guide import kept_guidance
 from coterie.runs.measured import STABILITY_FILE, ClusterStability, Stability, to_file
@@ -88,7 +88,7 @@ def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stabilit
     texts, labels = [run.texts[i] for i in rows], run.labels[rows]
     ids, codes = np.unique(labels, return_inverse=True)
     parameters = {n: v for n, v in run.facts["parameters"].items() if n not in OF_THE_RUN}
-    options = Options.make(
+    options = ClusterOptions(
         method=run.facts["method"], encoder=parameters.pop("encoder", None), settings=parameters
     )
     seed, finest = run.seed, len(ids)
