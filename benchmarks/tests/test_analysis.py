@@ -42,10 +42,6 @@ def test_average_precision_is_that_of_scikit_learn() -> None:
         assert average_precision(scores, right) == pytest.approx(expected)
 
 
-def test_equal_scores_keep_their_order() -> None:
-    assert reciprocal_rank([0.5, 0.5, 0.5], [0, 1, 0]) == 0.5
-
-
 def test_stage_indices_score_the_labels_of_each_stage(model: ClusterBERT, topics) -> None:
     plain = stage_indices(model)
     scored = stage_indices(model, topics[1])
@@ -64,8 +60,3 @@ def test_cluster_distances_by_hand() -> None:
     found = cluster_distances(x, [0, 0, 1, 1, 2, 2])
     assert found["intra"] == pytest.approx(1)
     assert found["inter"] == pytest.approx((6 + 6 + 8) / 3)
-
-
-def test_cluster_distances_average_over_clusters_not_texts() -> None:
-    x = np.array([[0.0], [0], [0], [10], [14]])
-    assert cluster_distances(x, [0, 0, 0, 1, 1])["intra"] == pytest.approx(1.0)

@@ -5,16 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from coterie.errors import MissingError
 from coterie.models.registry import METHODS
 from coterie_bench import run as module
-from coterie_bench.cli import _narrow as narrow
-from coterie_bench.cli import app
-from coterie_bench.run import Options, load_data, run_suite
+from coterie_bench.data import Data
+from coterie_bench.run import Options, run_suite
 from coterie_bench.score import expected_calibration_error, word_vectors_of
-from coterie_bench.suites import SUITES, DataFile, Entry, Suite
+from coterie_bench.suites import SUITES, Entry, Suite
 from coterie_bench.tables import cell, markdown, summarize
 
 SAMPLE = Suite("tiny", "", (Entry("TF-IDF", "tfidf-kmeans"),), ("sample",), 2)
@@ -59,19 +56,6 @@ def test_a_line_says_everything(rows: list[dict]) -> None:
     assert rows[0]["guard"] is None and rows[2]["guard"]["fired"] in (True, False)
 
 
-def test_a_bag_of_words_may_have_settings_of_its_own(tmp_path: Path) -> None:
-    settings = {"weighting": "tfidf", "max_features": 50, "stop_words": True}
-    entry = Entry("TF-IDF, 50 words", "tfidf-kmeans", {"encoder": settings})
-    suite, file = Suite("t", "", (entry,), ("sample",), 1), tmp_path / "t.jsonl"
-    model = module.make(entry, load_data("sample", None), 0, Options())
-    model.set_params(n_clusters=2).fit(["a red car", "the apple"])
-    assert model.encoder_.vocabulary == ["apple", "car", "red"]
-    for _ in range(2):  # the second time there is nothing to do
-        (row,) = run_suite(suite, file, Options())
-    said = row["parameters"]["encoder"]
-    assert said == "weighting=tfidf, max_features=50, stop_words=True"
-
-
 def test_what_is_done_is_not_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "r.jsonl"
     run_suite(SAMPLE, file, Options(), seeds=[0])
@@ -82,11 +66,10 @@ def test_what_is_done_is_not_done_again(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(ran) == 1
 
 
-def test_labels_cannot_reach_a_method(small: Suite, labelled: DataFile) -> None:
-    data = load_data("topics", None, (labelled,))
-    shuffled = replace(data, labels=list(np.random.default_rng(0).permutation(data.labels)))
+def test_labels_cannot_reach_a_method(small: Suite, labelled: Data) -> None:
+    labels = list(np.random.default_rng(0).permutation(labelled.labels))
     found = []
-    for given in (data, shuffled):
+    for given in (labelled, replace(labelled, labels=labels)):
         model = module.make(small.entries[1], given, 0, Options())
         module.run_one(model, given, Options())
         found.append(model.labels_)
@@ -108,46 +91,6 @@ def test_tables_hold_mean_and_sample_deviation(rows: list[dict]) -> None:
     assert lines[0][1] == body[0][1]
     header, body = summarize(rows)
     assert markdown(header, body).splitlines()[1] == "| --- | --- |"
-
-
-def test_suites_name_known_things() -> None:
-    from coterie_bench.datasets import CARDS
-
-    for suite in SUITES.values():
-        assert set(suite.datasets) <= {*CARDS, "sample", "bbc-sentences"}
-        for entry in suite.entries:
-            parameters = {"n_clusters": 3, **entry.parameters}
-            METHODS[entry.method].make(preset=entry.preset, **parameters)
-
-
-def test_missing_data_say_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(MissingError, match="is not in"):
-        run_suite(SUITES["encoder"], tmp_path / "r.jsonl", Options(data=tmp_path))
-
-
-def test_a_whole_label_names_one_entry_and_a_part_all_that_contain_it() -> None:
-    """`label_weight=1` is also the beginning of `label_weight=10`."""
-    suite = SUITES["sensitivity"]
-    labels = lambda only: [e.label for e in narrow(suite, None, None, only).entries]  # noqa: E731
-    assert labels("label_weight=1") == ["label_weight=1"]
-    assert labels("label_weight") == [f"label_weight={w}" for w in (1, 5, 10, 15)]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["smok"], "Did you mean 'smoke'"),
-        (["smoke", "--only", "BERT"], "no entry has that in its label"),
-        (["smoke", "--seeds", "few"], "--seeds few: expected a number"),
-        (["smoke", "--protocol", "halves"], "protocol should be one of all, split"),
-        (["encoder", "--show", "--out", "nowhere"], "--show: there is no"),
-    ],
-)
-def test_bad_wishes_are_refused(words: list[str], message: str, tmp_path: Path) -> None:
-    done = CliRunner().invoke(
-        app, [*words, *([] if "--out" in words else ["--out", str(tmp_path)])]
-    )
-    assert done.exit_code == 2 and message in done.output.replace("\n", " "), done.output
 
 
 def loop_ece(right: list, confidence: list, bins: int) -> float:
@@ -176,3 +119,11 @@ def test_the_calibration_error_equals_the_loop(bins: int) -> None:
     )
     assert expected_calibration_error([True, False], [1.0, 0.0]) == 0.0
     assert expected_calibration_error([False, True], [1.0, 0.0]) == 1.0
+
+
+@pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
+def test_every_entry_of_a_suite_has_settings_that_its_method_takes(suite: Suite) -> None:
+    for entry in suite.entries:
+        for more in ({}, *entry.by_dataset.values()):
+            parameters = {"n_clusters": 2, **entry.parameters, **more}
+            METHODS[entry.method].make(preset=entry.preset, **parameters)._check_parameters()

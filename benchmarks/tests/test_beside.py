@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from coterie_bench.beside import counterpart, details, load_reported, long_form, overview, pairs
+from coterie_bench.beside import details, long_form, overview
 from coterie_bench.cli import app
-from coterie_bench.experiments.pages import found_part, gains_part
+from coterie_bench.experiments.pages import gains_part
 from coterie_bench.tables import Table, measured, ranks, read_folder
 
 
@@ -64,40 +64,11 @@ def test_differences_and_marks_by_hand() -> None:
     assert part["difference 5"] == f"{60 - 79.59:+.1f} ▼" and part["place"] == ""
 
 
-def test_every_printed_number_is_there() -> None:
-    shown = [p.theirs for p in pairs(ROWS) if p.theirs is not None]
-    assert set(shown) == set(load_reported())
-    text = "\n".join(t.to_markdown() for t in details(ROWS))
-    for r in load_reported():
-        if r.dataset == "tweet":
-            assert r.text in text
-
-
-def test_a_papers_own_number_comes_first_and_copies_are_joined() -> None:
-    rows = [line("SCCL, default", "sccl", "stackoverflow", 0, 0.7, 0.7)]
-    (ours,) = measured(rows)
-    assert counterpart(ours, "acc")[0].paper == "SCCL"
-    (table,) = details(rows)
-    assert cells(table, "SCCL, default")["ACC in papers"].startswith(
-        "75.5† (SCCL, DECCRL, ClusterBERT)"
-    )
-
-
 def test_the_settings_of_the_newest_line_count() -> None:
     newer = line("AECL, default", "aecl", "tweet", 0, 0.5, 0.5, date="2026-11-16")
     newer["parameters"] = {"n_clusters": 20, "lr": 1e-4}
     (found,) = [m for m in measured([newer, *ROWS]) if m.label == "AECL, default"]
     assert found.rows == (newer,)
-
-
-def test_the_overview_ranks_whole_systems() -> None:
-    table = overview(ROWS, "nmi")
-    assert table.header == ["", "tweet", "mean place"]
-    assert [row[0] for row in table.body] == ["AECL, default", "encoder + k-means", "best printed"]
-    assert table.body[0][1] == "91.0 ± 1.4 (1)" and "89.2" in table.body[-1][1]
-    assert "HAC-SD" not in overview(ROWS, "acc").body[-1][1]  # its ACC may be purity
-    again = line("AECL", "aecl", "tweet", 0, 0.5, 0.6)  # the same system among its ablations
-    assert overview([*ROWS, again], "nmi").body == table.body
 
 
 def test_gains_over_the_bare_encoder_by_hand() -> None:
@@ -169,18 +140,3 @@ def test_the_command_writes_all_formats(folder: Path) -> None:
     out = folder / "t.md"
     ask("--out", str(out))
     assert out.read_text() == ask()
-
-
-def test_a_number_found_stands_beside_the_number_given() -> None:
-    def one(seed: int, acc: float, nmi: float, used: int, k: str) -> dict:
-        row = line("auto", "auto", "tweet", seed, acc, nmi, k=k, protocol="all")
-        row["scores"]["n_clusters_used"] = used
-        row["parameters"] = {"n_clusters": used}
-        return row
-
-    rows = [one(0, 0.90, 0.95, 89, "given"), one(0, 0.80, 0.93, 60, "found"),
-            one(1, 0.84, 0.95, 64, "found")]  # fmt: skip
-    (table,) = [row for row in found_part(rows).splitlines() if row.startswith("| tweet")]
-    auto = ["90.0 / 95.0 (1)", "82.0 ± 2.8 / 94.0 ± 1.4 (2)"]
-    assert table == f"| tweet | 89 | 60 to 64 | {' | '.join(auto)} |"
-    assert "3 runs" in found_part(rows)

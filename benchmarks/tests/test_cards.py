@@ -1,43 +1,20 @@
 """Cards: complete, consistent, and true to the files where these are."""
 
-import csv
-import io
-import json
-import zipfile
 from pathlib import Path
 
 import pytest
 
-from coterie import sample
 from coterie.errors import DataError, MissingError, UsageError
 from coterie.texts import read_corpus
 from coterie_bench.data import load_data
 from coterie_bench.datasets import (
     CARDS,
-    PAIRS,
     find_pairs,
     load_dataset,
     locate_dataset,
 )
 from coterie_bench.datasets.files import convert
 from said import raises
-
-
-def test_the_eight_benchmarks_and_three_longer_sets_have_cards() -> None:
-    groups = [card.group for card in CARDS.values()]
-    assert groups.count("benchmark") == 8
-    assert groups.count("longer") == 3
-    assert [groups.count(name) for name in ("dev", "tails", "levels")] == [13, 6, 5]
-    assert groups.count("lang") == 6
-    for card in CARDS.values():
-        assert len(card.sha256) == 64
-        assert card.address.startswith("https://")
-        assert all(url.startswith("https://") for url in card.urls)
-
-
-def test_pairs_belong_to_benchmarks() -> None:
-    assert {name for name, _ in PAIRS} <= set(CARDS)
-    assert ("stackoverflow", "contextual10") in PAIRS
 
 
 @pytest.mark.parametrize("name", CARDS)
@@ -57,37 +34,6 @@ def test_pairs_are_found_and_fit_their_texts(benchmarks: Path) -> None:
     pairs = read_corpus(path, text_column="text")
     assert pairs.table.column_names == ["text", "text1", "text2", "label"]
     assert pairs.table.column("text").to_pylist() == load_dataset("tweet", benchmarks).texts
-
-
-def as_source(format: str, rows: list[tuple[str, str]], names: dict[str, str]) -> list[bytes]:
-    """The rows laid out as the source of that format has them."""
-    if format == "tab":
-        return ["".join(f"{label}\t{text}\n" for text, label in rows).encode()]
-    if format == "two-files":
-        texts = "\ufeff" + "".join(f"{text} \n" for text, _ in rows)
-        return [texts.encode(), "".join(f"{label}\n" for _, label in rows).encode()]
-    if format == "json":
-        lines = (json.dumps({"text": t, "cluster": int(c)}) for t, c in rows)
-        return ["\n".join(lines).encode()]
-    if format == "csv":
-        out = io.StringIO(newline="")
-        writer = csv.writer(out)
-        writer.writerow(["label", "text", "_", "text1"])
-        writer.writerows((label, text, "", "x") for text, label in rows)
-        return [out.getvalue().encode()]
-    if format == "class-text":
-        half = len(rows) // 2
-        return [
-            ("Class\tExample\n" + "".join(f"{names[c]}\t{t} \n" for t, c in part)).encode()
-            for part in (rows[:half], rows[half:])
-        ]
-    if format == "folders":
-        out = io.BytesIO()
-        with zipfile.ZipFile(out, "w") as archive:
-            for i, (text, label) in enumerate(rows):
-                archive.writestr(f"repository/bbc/{names[label]}/{i:05}.txt", f"{text}\n\n")
-        return [out.getvalue()]
-    raise AssertionError(format)
 
 
 def test_label_title_text_by_hand() -> None:
@@ -132,15 +78,3 @@ def test_the_folder_comes_from_the_environment(
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "tweet.csv").write_text("x")
     assert locate_dataset("tweet") == tmp_path / "data" / "tweet.csv"
-
-
-def test_the_sample_is_what_it_promises() -> None:
-    corpus = sample()
-    themes = corpus.table.column("theme").to_pylist()
-    sizes = sorted(themes.count(theme) for theme in set(themes) - {"none"})
-    assert len(corpus) >= 800 and len(sizes) >= 12
-    assert sizes[-1] >= 5 * sizes[0]  # skewed
-    kinds = {note.kind for note in corpus.notes}
-    assert {"empty", "duplicate", "boilerplate"} <= kinds
-    assert len(set(corpus.table.column("id").to_pylist())) == len(corpus)
-    assert corpus.table.column_names == ["id", "date", "channel", "message", "theme"]

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from coterie_bench.cli import app
@@ -30,17 +29,3 @@ def test_a_suite_prints_a_table(tmp_path: Path) -> None:
     assert shown.stdout == result.stdout
     assert run("smoke", "--out", str(tmp_path / "no"), "--show").exit_code == 2
     assert "encoder" in run().output
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("datasets get", "name of a data set"),
-        ("datasets show twet", "Did you mean 'tweet'"),
-        ("datasets fetch tweet", "list, show, get"),
-        ("nothing", "suite"),
-    ],
-)
-def test_bad_usage_is_explained(words: str, said: str) -> None:
-    result = run(*words.split())
-    assert result.exit_code == 2 and said in result.output

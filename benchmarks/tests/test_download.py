@@ -97,15 +97,3 @@ def test_other_data_than_known_is_refused_and_not_kept(server, tmp_path: Path) -
     with pytest.raises(DataError, match="nothing was kept"):
         get_dataset("tweet", tmp_path / "data", urls=[f"{url}/tweet.txt"])
     assert list((tmp_path / "data").iterdir()) == []
-
-
-def test_a_missing_page_is_named(server, tmp_path: Path) -> None:
-    _, url, _ = server
-    with pytest.raises(MissingError, match="404"):
-        get_dataset("tweet", tmp_path / "data", urls=[f"{url}/gone"])
-
-
-def test_without_a_network_the_message_says_what_to_do(tmp_path: Path) -> None:
-    closed = "http://127.0.0.1:9/never"  # the discard port: nobody listens
-    with pytest.raises(MissingError, match="could not be reached"):
-        get_dataset("tweet", tmp_path / "data", urls=[closed])

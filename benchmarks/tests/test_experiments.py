@@ -4,19 +4,13 @@ import importlib
 import json
 import sys
 from pathlib import Path
-from pkgutil import iter_modules
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from coterie import Auto
-from coterie.errors import CoterieError
-from coterie.texts import read_corpus
-from coterie_bench import ROOT, experiments
-from coterie_bench.beside import PARTIAL
+from coterie_bench import ROOT
 from coterie_bench.experiments import lines
-from coterie_bench.experiments.faithful import PAPERS
 from coterie_bench.ledger import Ledger
 
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
@@ -45,28 +39,6 @@ def test_bertopic_beside_coterie_by_hand(load) -> None:
     assert script.summary([]) == script.sets([]) == script.NONE
 
 
-def test_help_of_an_experiment_runs_nothing(load, monkeypatch, capsys) -> None:
-    monkeypatch.setattr("sys.argv", ["coterie-bench", "--help"])
-    asked = [load(part.name) for part in iter_modules(experiments.__path__)]
-    for module in (module for module in asked if hasattr(module, "main")):
-        with pytest.raises(SystemExit, match=r"^0$"):
-            module.main()
-        assert capsys.readouterr().out.startswith("usage:"), module.__name__
-
-
-def test_what_has_all_its_lines_is_not_run_again(load, tmp_path: Path) -> None:
-    script = load("bertopic")
-    (tmp_path / "dev").mkdir()
-    for name, rows in (("small", 2), ("large", 9)):
-        (tmp_path / "dev" / f"{name}.csv").write_text("text,label\n" + "a,x\n" * rows)
-    options = SimpleNamespace(data=tmp_path, datasets="small,large", seeds=2, encoder="e")
-    assert [(j.dataset, j.seed) for j in script.plan(options, [])] == [
-        ("large", 0), ("large", 1), ("small", 0), ("small", 1),
-    ]  # fmt: skip
-    done = [beside(label, "large", 0.5, k=k) for k, all in script.WAYS.items() for label in all]
-    assert len(script.plan(options, done)) == 3 and len(script.plan(options, done[1:])) == 4
-
-
 def test_what_has_a_line_is_not_measured_again(tmp_path: Path, capsys) -> None:
     experiment = lines.Experiment(
         "x",
@@ -88,28 +60,6 @@ def test_what_has_a_line_is_not_measured_again(tmp_path: Path, capsys) -> None:
     with Ledger(out).claim(str({"n": 4})) as ours:  # another command is at it
         experiment(["--out", str(out), "--sizes", "4,5"])
     assert ours and [r["n"] for r in lines.read(out)] == [2, 3, 1, 5]
-
-
-def test_texts_are_made_from_the_seed(tmp_path: Path, load) -> None:
-    made = load("make_texts")
-    texts = list(made.make_texts(500))
-    assert texts == list(made.make_texts(500)) != list(made.make_texts(500, seed=1))
-    assert len(set(texts)) > 490 and all(texts)
-    for suffix in ("csv", "jsonl", "txt"):
-        made.write_texts(texts, tmp_path / f"a.{suffix}")
-        assert read_corpus(tmp_path / f"a.{suffix}").texts == texts
-
-
-def test_a_child_is_measured(load, tmp_path: Path) -> None:
-    measure = load("children").measure
-    code = "import time; x = bytearray(200_000_000); time.sleep(0.3); print('done')"
-    took = measure([sys.executable, "-c", code], tmp_path / "log")
-    assert (tmp_path / "log").read_text() == "done\n"
-    assert took["wall"] >= 0.3 and 2e8 < took["peak_memory"] < 4e8
-    small = measure([sys.executable, "-c", "pass"], tmp_path / "log")
-    assert small["peak_memory"] < 1e8  # its own, not that of the larger child before
-    with pytest.raises(SystemExit, match="ended with 3"):
-        measure([sys.executable, "-c", "raise SystemExit(3)"], tmp_path / "log")
 
 
 def test_parts_of_a_command_add_up(load, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,56 +174,6 @@ def test_second_steps_go_behind_one_training(
     assert rows[0]["parameters"]["encoder"] == "precomputed" and rows[0]["scores"]["nmi"] > 0.1
     steps.main()
     assert len(file.read_text().splitlines()) == 2  # nothing was run again
-
-
-def test_trainings_share_processes(load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = ["--methods", "TSDAE", "--sets", "none", "--seeds", "0-1", "--jobs", "2"]
-    monkeypatch.setattr(sys, "argv", ["trained-encoders", *asked, "--out", str(tmp_path)])
-    with pytest.raises(CoterieError, match="'none'"):  # of a process, heard by this one
-        load("trained_encoders").main()
-
-
-def test_second_steps_have_the_labels_of_the_tables(load) -> None:
-    steps = load("trained_encoders")
-    made = {f"{encoder} + {step}" for encoder in steps.TRAINED for step in steps.STEPS}
-    (row,) = (s for s in PAPERS["cluster-bert"].shown if "behind trained" in s.what)
-    assert made == set(row.labels) and made <= PARTIAL
-
-
-def test_table_of_second_steps(load) -> None:
-    lines = [json.loads(x) for x in (RESULTS / "second-steps.jsonl").read_text().splitlines()]
-    own = [r for r in lines if (r["label"], r["dataset"]) == ("SCCL + IDEC", "agnews")]
-    said = load("trained_encoders").table([*own, {**own[0], "label": "SIF + IDEC"}])
-    acc, nmi = (100 * np.array([r["scores"][m] for r in own]) for m in ("acc", "nmi"))
-    cells = [f"{x.mean():.1f} ± {x.std(ddof=1):.1f}" for x in (acc, nmi)]
-    assert f"| SCCL + IDEC | {cells[0]} / {cells[1]} (3) |" in said and "SIF" not in said
-    assert "| TSDAE + k-means |  |" in said and " 3 runs of " in said
-
-
-def test_two_second_steps_share_one_umap(load) -> None:
-    made = []
-    reduce = load("trained_encoders").once(lambda *given: made.append(given) or given[0][:, :1])
-    vectors = np.eye(3, dtype=np.float32)
-    assert reduce(vectors, 5, 15, 0) is reduce(vectors.copy(), 5, 15, 0)
-    reduce(vectors, 5, 15, 1)
-    reduce(2 * vectors, 5, 15, 1)
-    assert len(made) == 3
-
-
-def test_table_of_views_tells_how_many_seeds(load, tmp_path: Path) -> None:
-    runs = [
-        {"dataset": "tweet", "label": "SCCL, WordNet", "seed": seed,
-         "scores": {"acc": 0.4, "nmi": 0.4}, "trained_scores": {"acc": acc, "nmi": 0.5},
-         "start_scores": {"acc": 0.4, "nmi": 0.3},
-         "guard": {"fired": acc < 0.4}, "date": "2026-11-15", "commit": "abc",
-         "hardware": {"cores": 2}}
-        for seed, acc in enumerate((0.5, 0.3, 0.4))
-    ]  # fmt: skip
-    text = "".join(json.dumps(run) + "\n" for run in runs)
-    (tmp_path / "sccl-views.jsonl").write_text(text, "utf-8")
-    assert "| WordNet | 40.0 ± 10.0 / 50.0 ± 0.0 (3)* |\n" in load("views").made(
-        tmp_path, ["tweet"]
-    )
 
 
 def test_auto_runs_with_every_setting(topics, tiny_encoder: Path) -> None:

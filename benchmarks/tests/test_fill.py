@@ -3,7 +3,7 @@
 import pytest
 
 from coterie.models.registry import METHODS
-from coterie_bench.experiments.pages import ablation_part, method_part, short_part, systems_part
+from coterie_bench.experiments.pages import ablation_part, method_part
 from coterie_bench.suites import SUITES
 
 
@@ -19,40 +19,9 @@ def test_every_page_shows_the_newest_tables(script) -> None:
         assert page.read_text("utf-8") == new, f"{page.name} is out of date: run make tables"
 
 
-def test_every_mark_can_be_filled(script) -> None:
-    for page in script.places():
-        text = page.read_text("utf-8")
-        assert text.count("<!-- end -->") == len(script.PLACE.findall(text))
-        for _, kind, words, _ in script.PLACE.findall(text):
-            first, *rest = (words or " ").split() or [""]
-            if kind in ("measured", "ablations", "table"):
-                known = script.TABLES if kind == "table" else SUITES
-                assert first in known and set(rest) <= METHODS.keys()
-
-
 def test_a_mark_inside_a_line_is_filled_there(script) -> None:
     filled = script.fill("- gains <!-- dev-gain -->9<!-- end --> points", [])
     assert filled == script.fill(filled, []) and "\n" not in filled and "-->9<" not in filled
-
-
-def test_what_the_bare_command_finds_stands_beside_what_it_gains_if_told(script) -> None:
-    scores = [{"acc": x, "nmi": x, "n_clusters_used": k} for x, k in ((0.9, 89), (0.4, 7))]
-    rows = [row("encoder + k-means", 0, 0.5, 0.5, method="kmeans", guard=None)]
-    rows += [
-        row("auto", 0, 0, 0.5, method="auto", guard=None, k=k, scores=s)
-        for k, s in zip(("given", "found"), scores, strict=True)
-    ]
-    assert "| **90.0** / **90.0** (1) | 40.0 / 40.0 (7) |" in systems_part(rows)
-    table = short_part(rows)
-    assert "| **90.0** | 40.0 (7) |" in table
-    assert "by +40.0 points if both" in table and "by -10.0 points if `auto` has to find" in table
-
-
-def test_every_method_page_has_a_measured_part(script) -> None:
-    shown = {m for page in script.places() for _, kind, words, _ in
-             script.PLACE.findall(page.read_text("utf-8")) if kind == "measured"
-             for m in words.split()[1:]}  # fmt: skip
-    assert {"sccl", "aecl", "deccrl", "cluster-bert", "adsl", "rstc", "auto", "kmeans"} <= shown
 
 
 def row(label: str, seed: int, acc: float, start: float, **more) -> dict:
@@ -113,48 +82,3 @@ def test_whole_systems_have_the_same_settings_in_both_suites() -> None:
             given.pop("record_stages", None)  # looks on, and changes no label
         assert made[0] == made[1]
         assert whole.views[:1] == own.views[:1]
-
-
-def of_tweet(table: str) -> str:
-    return next(line for line in table.splitlines() if line.startswith("| tweet |"))
-
-
-def test_tables_of_systems_mark_what_is_above_every_printed_number() -> None:
-    rows = [row("auto", seed, 0.99, 0.5, method="auto", guard=None) for seed in (0, 1)]
-    rows += [row("AECL, default", 0, 0.75, 0.5)]
-    # ACC 80.46 and NMI 89.2 are the best printed; HAC-SD's 89.6 may be purity and does not count
-    assert of_tweet(systems_part(rows)) == (
-        "| tweet | 75.0 / 75.0 (1) | **99.0 ± 0.0** / **99.0 ± 0.0** (2) "
-        "| 80.46 (AECL) / 89.2† (SCCL) |"
-    )
-    assert of_tweet(short_part(rows)) == "| tweet | 75.0 | **99.0** | 89.2† (SCCL) |"
-
-
-def test_tables_of_systems_show_what_training_made_and_mark_the_guard() -> None:
-    made = {"acc": 0.2, "nmi": 0.1}
-    fired, passed = ({"guard": {"fired": yes, "reason": ""}} for yes in (True, False))
-    rows = [row("AECL, default", 0, 0.75, 0.5, trained_scores=made, **fired)]
-    rows += [row("AECL, default", 1, 0.75, 0.5, trained_scores=made, **passed)]
-    assert of_tweet(systems_part(rows)).startswith("| tweet | 20.0 ± 0.0 / 10.0 ± 0.0 (2, 1‡) |")
-    assert of_tweet(short_part(rows)).startswith("| tweet | 10.0‡ |")
-    rows += [row("AECL, default", 2, 0.75, 0.5, trained_scores=made, **passed)]
-    assert of_tweet(short_part(rows)).startswith("| tweet | 10.0 |")  # in a third of the runs
-
-
-def test_the_short_table_leaves_nothing_out_that_the_long_one_lacks(script) -> None:
-    rows = script.read_folder(script.RESULTS)
-    short, long = (part(rows).splitlines()[0] for part in (short_part, systems_part))
-    assert set(short.split(" | ")) < set(long.split(" | "))
-
-
-def test_an_ablation_shows_what_training_made_not_what_the_guard_returned() -> None:
-    made = {"acc": 0.2, "nmi": 0.1}
-    rows = [row("no stage 1", 1, 0.9, 0.9, trained_scores=made)]
-    assert "20.0 / 10.0 (1)" in ablation_part(rows, SUITES["aecl-ablations"])
-
-
-def test_the_pass_is_one_setting_of_each_system() -> None:
-    systems = SUITES["systems"]
-    methods = ["sccl", "aecl", "deccrl", "cluster-bert", "rstc"]
-    assert [entry.method for entry in systems.entries] == methods
-    assert (len(systems.datasets), systems.seeds) == (8, 5)

@@ -44,13 +44,6 @@ def test_a_line_that_was_cut_off_does_not_count_and_is_replaced(tmp_path: Path) 
     assert [row["seed"] for row in read_results([file])] == [0, 1]
 
 
-def test_a_whole_line_without_an_end_is_kept(tmp_path: Path) -> None:
-    file = tmp_path / "r.jsonl"
-    file.write_text(json.dumps(ROW))
-    Ledger(file).append({**ROW, "seed": 1})
-    assert [row["seed"] for row in read_results([file])] == [0, 1]
-
-
 def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
     file = tmp_path / "r.jsonl"
     file.write_text(f"{json.dumps(ROW)}\nnonsense\n{json.dumps(ROW)}\n")

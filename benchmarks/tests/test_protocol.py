@@ -1,6 +1,5 @@
 """How runs are scored: labels reach no method, a part is held out, and K may be found."""
 
-import csv
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,41 +17,6 @@ from coterie_bench.tables import summarize
 
 
 @pytest.fixture
-def assignments(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
-    """What each run of a suite assigned."""
-    found: list[np.ndarray] = []
-    original = module.run_one
-
-    def keep(model, data, options):
-        row = original(model, data, options)
-        found.append(model.labels_)
-        return row
-
-    monkeypatch.setattr(module, "run_one", keep)
-    return found
-
-
-def test_permuted_labels_change_scores_and_no_assignment(
-    small: Suite, tmp_path: Path, assignments
-) -> None:
-    (own,) = small.files
-    with own.file.open(newline="") as stream:
-        header, *rows = csv.reader(stream)
-    shuffled = np.random.default_rng(0).permutation([label for _, label in rows])
-    other = tmp_path / "shuffled.csv"
-    with other.open("w", newline="") as stream:
-        texts = [text for text, _ in rows]
-        csv.writer(stream).writerows([header, *zip(texts, shuffled, strict=True)])
-    suites = (small, replace(small, files=(replace(own, file=other),)))
-    lines = [run_suite(s, tmp_path / f"{i}.jsonl", Options()) for i, s in enumerate(suites)]
-    assert len(assignments) == 8
-    for true, permuted in zip(assignments[:4], assignments[4:], strict=True):
-        np.testing.assert_array_equal(true, permuted)
-    true, permuted = ([row["scores"]["acc"] for row in some] for some in lines)
-    assert min(true) > 0.9 and max(permuted) < 0.6
-
-
-@pytest.fixture
 def part(small: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
     monkeypatch.setitem(data_module.SPLITS, "topics", 60)
     return small
@@ -60,7 +24,7 @@ def part(small: Suite, monkeypatch: pytest.MonkeyPatch) -> Suite:
 
 def test_a_part_is_fitted_and_the_other_is_scored(part: Suite, tmp_path: Path) -> None:
     rows = run_suite(part, tmp_path / "r.jsonl", Options(protocol="split"))
-    data = load_data("topics", None, part.files)
+    data = load_data("topics", None)
     for row in rows:
         assert (row["protocol"], row["n_train"], row["n_test"]) == ("split", 60, 30)
         held = ~split(data, row["seed"]).train

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from coterie.encoders import load_encoder
-from coterie_bench import steering
-from coterie_bench.cli import app
-from coterie_bench.steering import (
+from coterie_bench.experiments import steering
+from coterie_bench.experiments.steering import (
     Bench,
-    Setting,
     different_texts,
     draw_labels,
-    run_steering,
     steering_page,
     summarize_steering,
 )
@@ -35,8 +29,9 @@ TRUTH = np.repeat(np.arange(4), 10)
 def cases():
     encoder = load_encoder("tfidf")
     encoder.learn(TEXTS)
-    setting = Setting("topics", 0, encoder="tfidf", method="kmeans")
-    return list(Bench(setting, TEXTS, TRUTH, list(WORDS), encoder).cases())
+    options = steering.main.parse(["--encoder", "tfidf"])
+    key = {"seed": 0, "method": "kmeans"}
+    return list(Bench(key, options, TEXTS, TRUTH, list(WORDS), encoder).cases())
 
 
 def test_at_most_half_of_a_class_is_labelled() -> None:
@@ -119,20 +114,9 @@ def test_means_count_every_set_once() -> None:
     assert body == [["auto", "labels 5", "60.0 / 30.0", "30.0 / 10.0", "", "", "", "+10.0 (a)"]]
 
 
-def test_what_is_there_is_not_measured_again(tmp_path: Path) -> None:
-    file = tmp_path / "steering.jsonl"
-    line = '{"dataset": "sample", "seed": 0, "method": "kmeans", "case": "names", "scores": {}}\n'
-    file.write_text(line, encoding="utf-8")
-    rows = run_steering([Setting("sample", 0, method="kmeans")], file)
-    assert len(rows) == 1 and file.read_text("utf-8") == line
-
-
-def test_show_without_results_is_an_error(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["steering", "--show", "--out", str(tmp_path)])
-    assert result.exit_code == 2
-
-
 @pytest.mark.gpu
 def test_lines_name_the_device() -> None:
-    row = steering.measure(Setting("sample", 0, encoder="tfidf", method="kmeans", device="cuda"))[0]
+    options = steering.main.parse(["--encoder", "tfidf", "--device", "cuda"])
+    key = {"dataset": "sample", "seed": 0, "method": "kmeans"}
+    row = steering.measure(key, options)[0]
     assert row["hardware"]["device"] == "cuda" and "gpu" in row["hardware"]

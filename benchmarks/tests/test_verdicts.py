@@ -17,7 +17,6 @@ from coterie_bench.verdicts import (
     corrected,
     effect,
     holm,
-    in_words,
     on_sets,
     weakest,
 )
@@ -73,18 +72,6 @@ def test_p_is_below_five_per_cent_where_the_interval_decides(margin: float, valu
         assert (ours.p < 0.05) == (ours.verdict == HOLDS)
 
 
-def test_equal_replicates_have_an_interval_of_one_point() -> None:
-    ours = effect("tweet", "a", "b", (Side.of([1.0] * 3), Side.of([2.0] * 3)))
-    assert (ours.low, ours.high, ours.p, ours.verdict) == (-1, -1, 0, FAILS)
-    same = effect("tweet", "a", "b", (Side.of([2.0] * 3), Side.of([2.0] * 3)))
-    assert (same.p, same.verdict) == (1, OPEN)
-
-
-def test_one_replicate_has_no_interval() -> None:
-    ours = effect("tweet", "a", "b", (Side.of([1.0]), Side.of([2.0, 3.0, 4.0])))
-    assert math.isnan(ours.low) and ours.verdict == UNTESTED
-
-
 def test_holm_is_what_rejecting_one_by_one_gives() -> None:
     """A p-value is corrected to the lowest level at which the step-down procedure rejects it."""
     given = [0.01, 0.04, 0.03, 0.005, 0.5, 0.012]
@@ -117,21 +104,3 @@ def test_the_weakest_comparison_is_shown() -> None:
     assert weakest([sure, replace(made(-1, 2), p=0.3), *against]) is against[1]
     few = made(5, 6, n=1)
     assert weakest([few, sure]) is few and weakest([few, against[0]]) is against[0]
-
-
-@pytest.mark.parametrize(
-    ("kinds", "said"),
-    [
-        ([HOLDS], "holds on a"), ([HOLDS, HOLDS], "holds on 2 of 2 sets"),
-        ([OPEN, OPEN], "undecided on a, b"), ([UNTESTED, HOLDS], "holds on b; not tested on a"),
-        ([HOLDS, FAILS, OPEN], "holds on 1 of 3 sets; does not hold on b; undecided on c"),
-        ([UNTESTED, FAILS], "does not hold on b; not tested on a"),
-        ([UNTESTED], "not tested (1 seed)"), ([], "not tested (1 seed)"),
-    ],
-)  # fmt: skip
-def test_verdicts_in_words(kinds: list[str], said: str) -> None:
-    sets = dict(zip("abc", kinds, strict=False))
-    assert in_words(sets, "1 seed") == said
-    assert in_words(sets, "1 seed", kinds.count(HOLDS)) == said
-    fewer = in_words(sets, "1 seed", 0)
-    assert (" (0 after Holm)" in fewer) == (HOLDS in kinds)

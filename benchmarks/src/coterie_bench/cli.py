@@ -75,7 +75,7 @@ app = typer.Typer(
 def run(
     suite: Annotated[
         str,
-        typer.Argument(help="Suite or suite file (.toml); several with commas; or 'list'."),
+        typer.Argument(help="Suite; several with commas; or 'list'."),
     ] = "list",
     data: Data = None,
     out: Out = Path("results"),
@@ -122,7 +122,6 @@ def run(
         coterie-bench papers --data benchmarks --device cuda --jobs 4
         coterie-bench presets,sccl-views --data benchmarks --device cuda --jobs 16
         coterie-bench sccl --out results --show --markdown
-        coterie-bench my.toml
     """
     from coterie_bench import tables as t
     from coterie_bench.noise import summarize_stability
@@ -158,10 +157,8 @@ def run(
 
 
 def _suite(name: str) -> Suite:
-    from coterie_bench.suites import SUFFIX, SUITES, read_suite
+    from coterie_bench.suites import SUITES
 
-    if name.endswith(SUFFIX):
-        return read_suite(Path(name))
     return SUITES[check_choice("suite", name, SUITES)]
 
 
@@ -325,52 +322,6 @@ def figures(
     say(f"wrote {len(made)} files to {out}" if made else "there was nothing to draw")
 
 
-def steering(
-    data: Data = None,
-    out: Out = Path("results"),
-    datasets: Datasets = None,
-    methods: Annotated[
-        str, typer.Option("--methods", help="auto, kmeans or sccl, separated by commas.")
-    ] = "auto,kmeans",
-    seeds: Seeds = None,
-    jobs: Jobs = 1,
-    encoder: Encoder = None,
-    device: str = options.DEVICE,
-    show: Show = False,
-    markdown: Markdown = False,
-    quiet: bool = options.QUIET,
-) -> None:
-    """Measure what labels and names of classes bring, on the development sets.
-
-    With 1, 5 and 20 labels a class: scores of all other texts, beside the same method without
-    labels, logistic regression and label spreading. With half of the classes unlabelled; with
-    names alone, beside the nearest name.
-
-    Examples:
-
-        coterie-bench steering --data benchmarks --datasets insurance --methods auto,sccl
-        coterie-bench steering --show --markdown
-    """
-    from coterie.encoders import DEFAULT
-    from coterie_bench.ledger import read_results
-    from coterie_bench.steering import Setting, run_steering, summarize_steering
-    from coterie_bench.suites import group_members
-
-    file = out / "steering.jsonl"
-    if show and not file.exists():
-        raise UsageError(f"--show: there is no {file}.")
-    wanted = [
-        Setting(name, seed, data, encoder or DEFAULT, method, device)
-        for method in methods.split(",")
-        for name in group_members((datasets or "dev").split(","), (), "--datasets")
-        for seed in _seeds(seeds) or range(3)
-    ]
-    rows = (
-        read_results([file]) if show else run_steering(wanted, file, jobs=jobs, tell=_teller(quiet))
-    )
-    _print("ACC / NMI in %", *summarize_steering(rows), markdown=markdown)
-
-
 def datasets(
     action: Annotated[str, typer.Argument(help="list, show or get.")] = "list",
     name: Annotated[str | None, typer.Argument(help="Name of a data set.")] = None,
@@ -419,7 +370,7 @@ def datasets(
         show_table("", ["field", "value"], list(facts.items()))
 
 
-for verb in (run, tables, figures, steering, datasets):
+for verb in (run, tables, figures, datasets):
     app.command()(orderly(verb))
 
 

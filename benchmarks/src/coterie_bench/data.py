@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie._util.files import sha256_file
 from coterie._util.random import numpy_generator
-from coterie.errors import DataError, UsageError
-from coterie.texts import read_corpus, sample
-from coterie.texts.corpus import check_column
+from coterie.errors import UsageError
+from coterie.texts import sample
 from coterie_bench.datasets import load_dataset
-from coterie_bench.suites import DataFile
 
 # Texts to fit on, of those that DECCRL's Table 1 prints; the rest is scored.
 SPLITS = {"agnews": 6_400, "stackoverflow": 15_084, "biomedical": 15_583}
@@ -48,11 +45,8 @@ class Data:
 
 
 @lru_cache(maxsize=2)  # plans go data set by data set
-def load_data(name: str, folder: Path | None, files: tuple[DataFile, ...] = ()) -> Data:
-    """A benchmark, the bundled sample, or a file of the user's own."""
-    for own in files:
-        if own.name == name:
-            return _load_file(own)
+def load_data(name: str, folder: Path | None) -> Data:
+    """A benchmark or the bundled sample."""
     if name == "sample":
         corpus = sample()
         labels = [str(label) for label in corpus.table.column("theme").to_pylist()]
@@ -85,16 +79,3 @@ def split(data: Data, seed: int) -> Data:
     train = np.zeros(n, dtype=bool)
     train[numpy_generator(seed, "split").permutation(n)[: SPLITS[data.name]]] = True
     return replace(data, train=train)
-
-
-def _load_file(own: DataFile) -> Data:
-    corpus = read_corpus(own.file, text_column=own.text_column)
-    column = check_column(corpus.table, own.labels_column, str(own.file))
-    found = corpus.table.column(column).to_pylist()
-    scored = np.array([label is not None and str(label) != "" for label in found])
-    if not scored.any():
-        raise DataError(f"{own.file}: no row has a label in the column {own.labels_column!r}.")
-    labels = ["" if label is None else str(label) for label in found]
-    classes = len({label for label, has in zip(labels, scored, strict=True) if has})
-    digest = sha256_file(own.file)
-    return Data(own.name, digest, corpus.texts, labels, own.n_clusters or classes, scored)

@@ -86,7 +86,7 @@ def key_of(row: Row) -> str:
     """Two lines with the same key are the same run.
 
     Parameters at their default are left out: a line from before a parameter existed is the line
-    of a run that does not set it.
+    of a run that does not set it. So are those that the method no longer has.
     """
     usual = _defaults(row["method"])
     raw = json.loads(json.dumps(row["parameters"], default=plain))
@@ -95,7 +95,7 @@ def key_of(row: Row) -> str:
     parameters = {
         k: v
         for k, v in given.items()
-        if not (k in usual and usual[k] == v) and not (found and k == "n_clusters")
+        if (not usual or (k in usual and usual[k] != v)) and not (found and k == "n_clusters")
     }
     parts = {k: row[k] for k in ("label", "method", "preset", "dataset", "dataset_sha256", "seed")}
     parts |= {"protocol": row.get("protocol", "all"), "k": row.get("k", "given")}

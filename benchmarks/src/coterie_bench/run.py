@@ -91,7 +91,7 @@ class Task:
 
     def prepare(self, job: Job) -> tuple[Row, TextClusterer, Data]:
         """The head of a run's line, its estimator and its data."""
-        data = load_data(job.dataset, self.options.data, self.suite.files)
+        data = load_data(job.dataset, self.options.data)
         if self.options.protocol == "split":
             data = split(data, job.seed)
         model = make(job.entry, data, job.seed, self.options)

@@ -1,4 +1,4 @@
-"""Suites are data: ``suites.toml`` beside this file, and files of the user's in the same form.
+"""Suites are data: ``suites.toml`` beside this file.
 
 A suite has ``datasets`` (names, or groups of data sets), ``seeds`` and ``entries``. An entry is
 
@@ -8,25 +8,19 @@ A suite has ``datasets`` (names, or groups of data sets), ``seeds`` and ``entrie
 - ``sweep`` and ``values``: an entry for each value of one parameter, ``label`` with a place for it;
 - ``use``: the entries of another suite, those in ``only`` or all, with other fields changed;
   ``datasets`` is for entries that have none.
-
-A file of the user's also has ``data``, labelled files as data sets. Everything in it is checked
-before the first run, and each message says where in the file.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from coterie._util.validation import check_choice, check_integer
-from coterie.errors import UsageError
-from coterie_bench.datasets import CARDS, GROUPS, PAIRS
+from coterie._util.validation import check_choice
+from coterie_bench.datasets import CARDS, GROUPS
 
 
 def own_data(name: str) -> dict[str, Any]:
@@ -35,7 +29,6 @@ def own_data(name: str) -> dict[str, Any]:
 
 
 PROTOCOLS = ("all", "split")
-SUFFIX = ".toml"
 
 
 @dataclass(frozen=True)
@@ -68,17 +61,6 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class DataFile:
-    """A labelled file of the user's as a data set."""
-
-    name: str
-    file: Path
-    labels_column: str
-    text_column: str | None = None
-    n_clusters: int | None = None
-
-
-@dataclass(frozen=True)
 class Suite:
     """Every entry on every data set with every seed.
 
@@ -90,8 +72,6 @@ class Suite:
     seeds : int
     parts : tuple of str
         Suites with runs in common; what is in their result files is not run again.
-    files : tuple of DataFile
-        Data sets of the user's own.
     draws : int
         Further runs of the first seed, each on vectors with another draw of noise.
     """
@@ -102,7 +82,6 @@ class Suite:
     datasets: tuple[str, ...]
     seeds: int
     parts: tuple[str, ...] = ()
-    files: tuple[DataFile, ...] = ()
     draws: int = 0
 
 
@@ -130,23 +109,6 @@ def plan(suite: Suite, seeds: Iterable[int] | None = None, *, find_k: bool = Fal
     ]
 
 
-Types = Mapping[str, type | tuple[type, ...]]
-KEYS: Types = {"name": str, "about": str, "datasets": (str, list), "seeds": int, "draws": int,
-        "parts": list, "entries": list, "data": list}  # fmt: skip
-ENTRY: Types = {"label": str, "method": str, "preset": str, "parameters": dict, "unset": list,
-         "views": list, "own_views": str, "by_dataset": (str, dict), "datasets": (str, list),
-         "use": str, "only": list, "sweep": str, "values": list}  # fmt: skip
-DATA: Types = {
-    "name": str,
-    "file": str,
-    "labels_column": str,
-    "text_column": str,
-    "n_clusters": int,
-}
-WORDS: dict[Any, str] = {str: "a text", list: "a list", int: "a whole number", dict: "a table",
-         (str, list): "a list", (str, dict): "a table"}  # fmt: skip
-
-
 def group_members(
     given: str | Sequence[str], known: Collection[str], where: str
 ) -> tuple[str, ...]:
@@ -155,31 +117,25 @@ def group_members(
     names = [name for one in listed for name in GROUPS.get(str(one), [one])]
     for name in names if known else ():
         check_choice(f"{where}: each", name, sorted(known))
-    _different(names, where)
-    return tuple(names)
+    return tuple(dict.fromkeys(names))
 
 
-def _expand(given: dict[str, Any], where: str) -> Iterator[Entry]:
+def _expand(given: dict[str, Any]) -> Iterator[Entry]:
     """The entries that one table of a suite stands for."""
-    _check(given, ENTRY, where, needed=())
     more = {k: v for k, v in given.items() if k not in ("use", "only", "sweep", "values", "unset")}
     more = {k: tuple(v) if k == "views" else v for k, v in more.items()}
     if "datasets" in more:
-        more["datasets"] = group_members(more["datasets"], (), f"{where}: datasets")
+        more["datasets"] = group_members(more["datasets"], (), "datasets")
     if isinstance(more.get("by_dataset"), str):
-        name = check_choice(f"{where}: by_dataset", more["by_dataset"], _TABLES)
-        more["by_dataset"] = _TABLES[name]
+        more["by_dataset"] = _TABLES[more["by_dataset"]]
     if unset := given.get("unset"):
         more["parameters"] = {**more.get("parameters", {}), **dict.fromkeys(unset)}
     if "use" in given:
-        used = _ours(check_choice(f"{where}: use", given["use"], _OWN["suites"])).entries
         sets = more.pop("datasets", ())
-        for entry in used:
+        for entry in _ours(given["use"]).entries:
             if entry.label in given.get("only", [entry.label]):
                 yield replace(entry, **more, datasets=entry.datasets or sets)
         return
-    if not more.get("method"):
-        raise UsageError(f"{where}: method is missing.")
     if "sweep" not in given:
         yield Entry(**{"label": more["method"], **more})
         return
@@ -190,23 +146,6 @@ def _expand(given: dict[str, Any], where: str) -> Iterator[Entry]:
     fixed = more.pop("parameters", {})
     for value in given.get("values", []):
         yield Entry(label.format(value), parameters={name: value, **fixed}, **more)
-
-
-def _suite(name: str, given: dict[str, Any], files: tuple[DataFile, ...], where: str) -> Suite:
-    known = {*CARDS, "sample", *(f"{n}-sentences" for n in CARDS), *(f.name for f in files)}
-    listed = given.get("datasets", [f.name for f in files])
-    datasets = group_members(listed, known, f"{where}, datasets")
-    if not datasets:
-        raise UsageError(f"{where}: datasets is missing; name at least one, such as 'sample'.")
-    entries = tuple(
-        entry
-        for i, one in enumerate(given["entries"])
-        for entry in _expand(one, f"{where}, entries[{i}]")
-    )
-    _different([entry.label for entry in entries], f"{where}, entries: the label")
-    seeds = check_integer(f"{where}, seeds", given.get("seeds", 3))
-    about, parts = given.get("about", ""), tuple(given.get("parts", ()))
-    return Suite(name, about, entries, datasets, seeds, parts, files, given.get("draws", 0))
 
 
 def entries_for(methods: Iterable[str]) -> tuple[Entry, ...]:
@@ -224,95 +163,18 @@ def entries_for(methods: Iterable[str]) -> tuple[Entry, ...]:
     )
 
 
-def read_suite(path: Path) -> Suite:
-    """The suite that a TOML file describes, checked."""
-    if not path.exists():
-        raise UsageError(f"there is no suite file {path}.")
-    try:
-        given = tomllib.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise UsageError(f"{path} cannot be read: {error}.") from error
-    where = str(path)
-    _check(given, KEYS, where, needed=("entries",))
-    files = tuple(
-        _data(one, path, f"{where}, data[{i}]") for i, one in enumerate(given.get("data", []))
-    )
-    suite = _suite(given.get("name", path.stem), given, files, where)
-    check_entries(suite, where)
-    return suite
-
-
-def check_entries(suite: Suite, where: str) -> None:
-    """Refuse entries that cannot run: unknown methods, presets, parameters, values, views."""
-    from coterie.methods.augmentation.run import is_kind
-    from coterie.models.registry import METHODS
-
-    for entry in suite.entries:
-        at = f"{where}, entry {entry.label!r}"
-        recipe = METHODS[check_choice(f"{at}: method", entry.method, METHODS)]
-        if entry.preset is not None:
-            check_choice(f"{at}: preset", entry.preset, recipe.cls.presets)
-        by_suite = ("random_state", "device", "verbose")
-        known = [f.name for f in dataclasses.fields(recipe.cls) if f.name not in by_suite]
-        for name in (*entry.by_dataset, *entry.datasets):
-            check_choice(f"{at}: each data set", name, suite.datasets)
-        for kind in entry.views:
-            check_choice(f"{at}: views: each", kind, sorted({kind for _, kind in PAIRS}))
-        own = entry.own_views
-        if own is not None and own != "virtual" and not is_kind(own):
-            raise UsageError(f"{at}: own_views should be a kind such as 'eda', got {own!r}.")
-        if (entry.views or own) and "views" not in known:
-            raise UsageError(f"{at}: the method {entry.method!r} takes no views.")
-        for more in ({}, *entry.by_dataset.values()):
-            parameters = {**entry.parameters, **more}
-            for key in parameters:
-                check_choice(f"{at}: parameters: each", key, known)
-            try:  # values, too, are judged before the first run
-                k = parameters.pop("n_clusters", 2)
-                recipe.make(k, entry.preset, **parameters)._check_parameters()
-            except UsageError as error:
-                raise UsageError(f"{at}: {error}") from error
-
-
-def _data(given: Any, path: Path, where: str) -> DataFile:
-    _check(given, DATA, where, needed=("file", "labels_column"))
-    file = path.parent / given["file"]
-    if not file.exists():
-        raise UsageError(f"{where}: there is no file {file}.")
-    name = given.get("name", file.stem)
-    if name in CARDS or name == "sample":
-        raise UsageError(f"{where}: {name!r} is the name of a known data set; choose another name.")
-    k = given.get("n_clusters")
-    if k is not None:
-        check_integer(f"{where}: n_clusters", k)
-    return DataFile(name, file, given["labels_column"], given.get("text_column"), k)
-
-
-def _check(given: Any, known: Types, where: str, needed: Iterable[str]) -> None:
-    if not isinstance(given, dict):
-        raise UsageError(f"{where} should be a table, got {given!r}.")
-    for key, value in given.items():
-        kind = known[check_choice(f"{where}: the key", key, known)]
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise UsageError(f"{where}: {key} should be {WORDS[kind]}, got {value!r}.")
-    for key in needed:
-        if not given.get(key):
-            raise UsageError(f"{where}: {key} is missing.")
-
-
-def _different(names: Sequence[str], where: str) -> None:
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise UsageError(f"{where}: {twice[0]!r} occurs twice.")
-
-
 _OWN = own_data("suites.toml")
 _TABLES: dict[str, dict[str, dict[str, Any]]] = _OWN["by_dataset"]
 
 
 @cache
 def _ours(name: str) -> Suite:
-    return _suite(name, _OWN["suites"][name], (), f"suites.toml, {name}")
+    given = _OWN["suites"][name]
+    known = {*CARDS, "sample", *(f"{n}-sentences" for n in CARDS)}
+    datasets = group_members(given["datasets"], known, f"suites.toml, {name}, datasets")
+    entries = tuple(entry for one in given["entries"] for entry in _expand(one))
+    parts, draws = tuple(given.get("parts", ())), given.get("draws", 0)
+    return Suite(name, given["about"], entries, datasets, given.get("seeds", 3), parts, draws)
 
 
 SUITES: dict[str, Suite] = {name: _ours(name) for name in _OWN["suites"]}

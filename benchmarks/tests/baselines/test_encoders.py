@@ -9,7 +9,6 @@ from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
 
 from coterie.encoders import load_saved
-from coterie.errors import DataError, UsageError
 from coterie_bench.baselines.encoders import (
     SIFEncoder,
     TopicShares,
@@ -19,7 +18,6 @@ from coterie_bench.baselines.encoders import (
     word_weights,
 )
 from encoded import encoded
-from said import raises
 
 TEXTS = ["red apple pie", "green apple", "fast red car", "green apple", "car car car", "!"]
 RNG = np.random.default_rng(0)
@@ -61,12 +59,6 @@ def test_by_hand() -> None:
     assert abs(without_direction(means, common_direction(means))).max() < 1e-6  # nothing else
 
 
-def test_texts_without_a_word_are_zero_and_so_is_the_direction_of_nothing() -> None:
-    assert not common_direction(np.zeros((3, 2))).any()
-    means = mean_vectors(csr_matrix(COUNTS), VECTORS)
-    assert not means[4].any()
-
-
 SIF_TEXTS = ["red apple", "green apple apple", "fast car", "the red car", "the the"]
 
 
@@ -101,17 +93,3 @@ def test_vectors_equal_the_loop(file: Path, a: float) -> None:
     encoder = SIFEncoder(file, a=a)
     encoder.learn(SIF_TEXTS)
     np.testing.assert_allclose(encoded(encoder, SIF_TEXTS), loop(file, a), atol=1e-5)
-
-
-def test_new_texts_are_treated_alike_and_unknown_words_passed_over(file: Path) -> None:
-    encoder = SIFEncoder(str(file))
-    encoder.learn(SIF_TEXTS)
-    items, rows = encoder.prepare(["red apple", "red zebra apple", "zebra"])
-    assert rows[0] == rows[1] and not encoder.encode(items)[rows[2]].any()
-
-
-def test_wrong_files_and_empty_texts_are_refused() -> None:
-    with raises(UsageError, "is neither auto", "`word_vectors='no-such.txt'`"):
-        SIFEncoder("no-such.txt").learn(SIF_TEXTS)
-    with raises(DataError, "no text has a word in it; use another encoder"):
-        SIFEncoder().learn(["+", "="])

@@ -1,7 +1,5 @@
 """HAC-SD: kept pairs, linkage on them, iterative classification, and the method."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import torch
@@ -14,7 +12,6 @@ from coterie.arrays import neighbors
 from coterie.arrays.linkage import cut
 from coterie_bench.baselines import hac_sd as block
 from coterie_bench.baselines.hac_sd import (
-    HACSD,
     choose_training,
     iterative_classification,
     kept_pairs,
@@ -65,13 +62,6 @@ def test_the_pairs_kept_are_those_of_the_loop(n_clusters: int, factor: float) ->
     np.testing.assert_allclose(found.similarities, expected, atol=1e-6)
 
 
-def test_two_clusters_of_two_by_hand() -> None:
-    # Four texts, two clusters: 4 * (4 / 2 - 1) / 2 = 2 pairs, one inside each.
-    x = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], dtype=np.float32)
-    found = kept_pairs(x, 2, np.ones(4))
-    assert found.first.tolist() == [0, 2] and found.second.tolist() == [1, 3]
-
-
 def test_where_all_pairs_are_too_many_rows_bring_their_nearest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -120,30 +110,6 @@ def test_equals_scipy_on_the_full_matrix(seed: int) -> None:
         assert adjusted_rand_score(fcluster(tree, k, "maxclust"), labels(s, k)) == 1
 
 
-def test_three_rows_by_hand() -> None:
-    s = np.array([[0, 0.9, 0.6], [0.9, 0, 0], [0.6, 0, 0]])
-    merges, groups = run(s)
-    assert merges[0] == (0.9, 0, 1)
-    assert merges[1][0] == pytest.approx((0.6 + 0) / 2)  # the missing pair counts as zero
-    assert groups.tolist() == [0, 0, 0]
-
-
-def test_rows_without_a_pair_stay_apart() -> None:
-    s = np.zeros((5, 5))
-    s[0, 1] = s[1, 0] = 0.5
-    s[2, 3] = s[3, 2] = -0.5
-    merges, groups = run(s)
-    assert len(merges) == 1
-    assert groups.tolist() == [0, 0, 1, 2, 3]
-
-
-def test_ties_come_to_an_end() -> None:
-    s = np.ones((9, 9)) - np.eye(9)
-    merges, groups = run(s)
-    assert len(merges) == 8 and groups.max() == 0
-    assert all(merge[0] == pytest.approx(1) for merge in merges)
-
-
 def test_a_weight_is_a_repeated_row() -> None:
     s = similarities(20, 0.6)
     weights = np.random.default_rng(1).integers(1, 4, 20)
@@ -165,13 +131,6 @@ def cloud(n: int = 90) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     truth = np.arange(n) % 3
     return 4 * np.eye(3, 5)[truth] + rng.normal(scale=0.7, size=(n, 5)), truth
-
-
-def test_limits_are_drawn_apart() -> None:
-    found = limits(200, 0)
-    assert all(abs(a - b) >= 5 for a, b in pairwise(found))
-    assert min(found) >= 65 and max(found) <= 90 and len(set(found)) > 10
-    assert limits(200, 0) == found != limits(200, 1)
 
 
 def test_odd_texts_do_not_teach_and_clusters_teach_alike() -> None:
@@ -200,51 +159,3 @@ def test_a_round_is_a_classifier_on_the_texts_it_was_not_taught() -> None:
     expected = model.predict(x)
     expected[teachers] = wrong[teachers]
     np.testing.assert_array_equal(iterative_classification(x, wrong, 3, weights, 1, 3), expected)
-
-
-def test_no_cluster_runs_empty() -> None:
-    x = np.random.default_rng(0).normal(size=(40, 3))
-    labels = np.where(np.arange(40) < 6, np.arange(40), 6)  # six texts alone, the rest together
-    found = iterative_classification(x, labels, 7, np.ones(40), 4, 0)
-    assert sorted(set(found.tolist())) == list(range(7))
-
-
-def mixture(n: int = 80) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    truth = np.arange(n) % 4
-    x = 3 * np.eye(4, 7)[truth] + rng.normal(size=(n, 7)) + 0.5
-    return x.astype(np.float32), truth
-
-
-def test_is_average_linkage_on_the_sparse_matrix() -> None:
-    x, _ = mixture()
-    pairs = kept_pairs(x, 4, np.ones(80), 2.0)
-    s = np.zeros((80, 80))
-    s[pairs.first, pairs.second] = s[pairs.second, pairs.first] = pairs.similarities
-    tree = linkage(squareform(1 - s - np.eye(80), checks=False), "average")
-    assert tree[-4:, 2].max() < 1  # all parts are joined above zero
-    model = HACSD(4, encoder="precomputed", kept_factor=2.0, random_state=0).fit(x)
-    assert adjusted_rand_score(fcluster(tree, 4, "maxclust"), model.labels_) == 1
-
-
-def test_parts_without_a_pair_are_joined_by_their_means() -> None:
-    rng = np.random.default_rng(0)
-    angles = np.repeat([0.0, 0.15, 1.4], 20) + rng.normal(scale=0.01, size=60)
-    x = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    model = HACSD(2, encoder="precomputed", kept_factor=0.05, random_state=0).fit(x)
-    assert adjusted_rand_score(np.repeat([0, 0, 1], 20), model.labels_) == 1
-
-
-@pytest.mark.parametrize("classify", ["words", "vectors"])
-def test_classification_mends_clusters(classify: str, topics, monkeypatch) -> None:
-    texts, truth = zip(*sorted(zip(*topics, strict=True)), strict=True)
-    numbers = np.unique(truth, return_inverse=True)[1]
-    wrong = np.where(np.arange(90) % 7 == 0, (numbers + 1) % 3, numbers)
-    monkeypatch.setattr(HACSD, "_linked", lambda self, vectors, weights: wrong.copy())
-    settings = {"encoder": "tfidf", "classify": classify, "random_state": 0}
-    model = HACSD(3, iterations=5, **settings).fit(texts)
-    plain = HACSD(3, **settings).fit(texts)
-    assert len(model.distinct_vectors_) == 90
-    scores = [adjusted_rand_score(truth, labels) for labels in (plain.labels_, model.labels_)]
-    assert scores[0] < 0.7 and scores[1] > 0.9
-    assert not hasattr(model, "_texts")

@@ -1,12 +1,13 @@
 """coterie and BERTopic on the same texts with the same embeddings; number of clusters found, given.
 
     pip install bertopic
-    coterie-bench bertopic --data DIR      # runs what is missing; DIR has data/ and dev/
+    coterie-bench bertopic --data DIR      # runs what is missing
     coterie-bench bertopic --table         # prints the tables
 
-Sets are the eight benchmarks and every file in DIR/dev (columns ``text`` and ``label``). Each set
-and seed is encoded once, on a GPU where there is one; BERTopic gets these embeddings, ``auto`` the
-same and what it takes from the encoder besides. All else runs on the CPU. UMAP gets BERTopic's own
+Sets are the eight benchmarks and the development sets. Each set and seed is encoded once, on a GPU
+where there is one; BERTopic gets these embeddings, ``auto`` the same and what it takes from the
+encoder besides. All else runs on the CPU. Start the command several times at once to use more
+cores. UMAP gets BERTopic's own
 settings and a seed, since BERTopic has none by default, and runs once for all forms of BERTopic:
 
 - ``BERTopic``: its defaults. Outliers count as a cluster of their own;
@@ -19,16 +20,14 @@ Seconds are those of clustering and of the words of the clusters, without encodi
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
+from argparse import Namespace
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
 from importlib import metadata
 from itertools import product
-from multiprocessing import get_context
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -36,12 +35,11 @@ from coterie._util.types import Floats
 from coterie.arrays.metrics import external_scores
 from coterie.encoders import DEFAULT
 from coterie_bench.data import load_data
-from coterie_bench.datasets import BENCHMARKS
+from coterie_bench.datasets import BENCHMARKS, CARDS
 from coterie_bench.experiments import lines
-from coterie_bench.suites import DataFile
-from coterie_bench.tables import about
+from coterie_bench.suites import group_members
+from coterie_bench.tables import about, order_of
 
-SEEDS = 3
 OURS = "coterie"
 WAYS = {
     "found": (OURS, "BERTopic", "BERTopic, outliers reduced"),
@@ -58,59 +56,12 @@ THREADS = 2  # of each process
 CLEAR = 1.0  # points of AMI from which one is called better
 
 
-class Job(NamedTuple):
-    """One set with one seed."""
-
-    dataset: str
-    seed: int
-    folder: Path
-    files: tuple[DataFile, ...]
-    encoder: str
+def cases(options: Namespace) -> list[lines.Row]:
+    names = group_members(options.sets, CARDS, "--sets")
+    return [{"dataset": name, "seed": seed} for name in names for seed in options.seeds]
 
 
-def main() -> None:
-    options = _options()
-    if options.table:
-        rows = lines.read(options.out)
-        print(summary(rows), sets(rows), sep="\n\n")
-        return
-    jobs = plan(options, lines.read(options.out))
-    for name in ("OMP", "NUMBA", "OPENBLAS", "MKL"):
-        os.environ[f"{name}_NUM_THREADS"] = str(THREADS)
-    failed = []
-    pool = ProcessPoolExecutor(options.jobs, get_context("spawn"), warm, (options.encoder,))
-    with pool:
-        running = {pool.submit(run, job): job for job in jobs}
-        for done in as_completed(running):
-            job = running[done]
-            if error := done.exception():
-                failed.append(f"{job.dataset}, seed {job.seed}: {type(error).__name__}: {error}")
-                print(failed[-1], flush=True)
-                continue
-            for row in done.result():
-                lines.append(options.out, row)
-                print(f"{row['dataset']}, seed {row['seed']}, {row['k']}, {row['label']}: "
-                      f"{row['n_clusters']} clusters, {lines.scores(row)}, "
-                      f"{sum(row['seconds'].values()):.0f} s", flush=True)  # fmt: skip
-    if failed:
-        raise SystemExit(f"{len(failed)} of {len(jobs)} failed; run it again for the others")
-
-
-def plan(options: argparse.Namespace, before: Sequence[lines.Row]) -> list[Job]:
-    """Sets and seeds that lack a line, the largest sets first."""
-    dev = sorted((options.data / "dev").glob("*.csv"))
-    files = tuple(DataFile(file.stem, file, "label", "text") for file in dev)
-    wanted = options.datasets.split(",") if options.datasets else None
-    names = [n for n in (*BENCHMARKS, *(f.name for f in files)) if wanted is None or n in wanted]
-    sizes = {name: len(load_data(name, options.data, files).texts) for name in names}
-    jobs = []
-    for name, seed in product(sorted(names, key=lambda name: -sizes[name]), range(options.seeds)):
-        have = {(r["k"], r["label"]) for r in before if (r["dataset"], r["seed"]) == (name, seed)}
-        if {(k, label) for k, labels in WAYS.items() for label in labels} - have:
-            jobs.append(Job(name, seed, options.data, files, options.encoder))
-    return jobs
-
-
+@cache
 def warm(encoder: str) -> None:
     """Import and compile before the clock runs; from 4,096 vectors on UMAP searches otherwise."""
     from coterie.texts import sample
@@ -121,20 +72,21 @@ def warm(encoder: str) -> None:
     _coterie(texts[:200], _encode(texts[:200], encoder, "cpu")[0], 5, 0)
 
 
-def run(job: Job) -> list[dict[str, Any]]:
+def measure(key: lines.Row, options: Namespace) -> list[lines.Row]:
     """All forms of both programs on one set with one seed."""
     import torch
 
     torch.set_num_threads(THREADS)
-    data = load_data(job.dataset, job.folder, job.files)
+    warm(options.encoder)
+    data, seed = load_data(key["dataset"], options.data), key["seed"]
     kept = np.array([bool(text.strip()) for text in data.texts])
     texts = [text for text in data.texts if text.strip()]
     scored = data.scored[kept]
     truth = np.asarray(data.labels)[kept][scored]
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    encoder, vectors = _encode(texts, job.encoder, device)
+    encoder, vectors = _encode(texts, options.encoder, device)
     k = data.n_clusters
-    made = [*_coterie(texts, encoder, k, job.seed), *_bertopic(texts, vectors, k, job.seed)]
+    made = [*_coterie(texts, encoder, k, seed), *_bertopic(texts, vectors, k, seed)]
     rows = []
     for way, label, labels, seconds in made:
         ours = np.asarray(labels)[scored]
@@ -142,10 +94,8 @@ def run(job: Job) -> list[dict[str, Any]]:
         rows.append({
             "label": label,
             "k": way,
-            "dataset": job.dataset,
-            "group": "benchmark" if job.dataset in BENCHMARKS else "dev",
+            "group": "benchmark" if data.name in BENCHMARKS else "dev",
             "dataset_sha256": data.sha256,
-            "seed": job.seed,
             "n_texts": len(texts),
             "n_clusters_true": k,
             "n_clusters": len(np.unique(ours[ours >= 0])),
@@ -307,7 +257,7 @@ def sets(rows: Sequence[lines.Row]) -> str:
     columns = [(k, label) for k, labels in WAYS.items() for label in labels]
     header = ["", "texts", "classes", *(f"{label}, K {k}" for k, label in columns)]
     body = []
-    for name in dict.fromkeys(sorted((r["dataset"] for r in rows), key=lambda n: _order(n, rows))):
+    for name in dict.fromkeys(sorted((r["dataset"] for r in rows), key=order_of)):
         here = [row for row in rows if row["dataset"] == name]
         line = [name, f"{here[0]['n_texts']:,}", str(here[0]["n_clusters_true"])]
         for k, label in columns:
@@ -316,10 +266,6 @@ def sets(rows: Sequence[lines.Row]) -> str:
         body.append(line)
     how = "NMI / AMI in %, means over seeds; with K found, the number of clusters in brackets."
     return f"{lines.table(header, body)}\n\n{how}"
-
-
-def _order(name: str, rows: Sequence[lines.Row]) -> tuple[int, str]:
-    return (BENCHMARKS.index(name), "") if name in BENCHMARKS else (len(BENCHMARKS), name)
 
 
 def _cell(rows: Sequence[lines.Row], *, number: bool) -> str:
@@ -351,15 +297,21 @@ def _beside(ours: dict[str, list[lines.Row]], theirs: dict[str, list[lines.Row]]
     return f"{above} above, {len(gains) - above - below} level, {below} below"
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, help="folder with data/ and dev/")
-    parser.add_argument("--out", type=Path, default=Path("results/bertopic.jsonl"))
-    parser.add_argument("--encoder", default=DEFAULT, help="or a folder with its copy")
-    parser.add_argument("--datasets", help="names, separated by commas; default: all")
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument(
-        "--jobs", type=int, default=max(1, (os.cpu_count() or 1) // THREADS), help="processes"
-    )
-    parser.add_argument("--table", action="store_true", help="print the tables and run nothing")
-    return parser.parse_args()
+def both(rows: list[lines.Row]) -> str:
+    """Both tables."""
+    return f"{summary(rows)}\n\n{sets(rows)}"
+
+
+OPTIONS = {
+    "--sets": ("benchmark", "dev", "tails", "levels"),
+    "--seeds": (0, 1, 2),
+    "--encoder": DEFAULT,
+}
+experiment = lines.Experiment("bertopic", __doc__, cases, measure, both, OPTIONS)
+
+
+def main() -> None:
+    """The experiment, with as many threads as its lines say."""
+    for name in ("OMP", "NUMBA", "OPENBLAS", "MKL"):
+        os.environ[f"{name}_NUM_THREADS"] = str(THREADS)
+    experiment()

@@ -1,34 +1,28 @@
-"""How faithful the five papers are followed: tables of faithful.md, checked where they can be.
+"""Do the claims of the five papers hold? The tables of faithful.md.
 
-Values of presets are compared with the numbers that the papers print, code that an equation names
-has to exist, and verdicts on claims are made from result lines by the rule of ``verdicts``.
-``coterie-bench fill`` puts the tables into the page, and every comparison into
-``results/verdicts.csv``.
+Verdicts on claims are made from result lines by the rule of ``verdicts``. ``coterie-bench fill``
+puts the tables into the page, and every comparison into ``results/verdicts.csv``.
 """
 
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import json
 import math
 import re
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from coterie.models.registry import METHODS
 from coterie_bench import ROOT
-from coterie_bench.beside import load_reported
-from coterie_bench.datasets import BENCHMARKS, CARDS
 from coterie_bench.experiments import lines
 from coterie_bench.ledger import Row, key_of, read_results
 from coterie_bench.suites import SUITES, SWEEPS, own_data, plan
-from coterie_bench.tables import METRICS, SAME, Measured, cell, fuller, measured, order_of, shown
+from coterie_bench.tables import METRICS, SAME, Measured, fuller, measured, order_of, shown
 from coterie_bench.verdicts import (
     FAILS,
     HOLDS,
@@ -46,46 +40,6 @@ from coterie_bench.verdicts import (
 )
 
 RESULTS, PICTURES = ROOT / "results", ROOT / "results" / "pictures"
-PRINTED, CORRECTED, DEVIATES, ABSENT = "as printed", "corrected", "deviates", "not there"
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A number that a paper prints, and the parameter of the preset that has to have it."""
-
-    what: str
-    printed: Any
-    parameter: str
-    why: str = ""  # where the preset deviates
-    preset: str = "paper"
-
-
-@dataclass(frozen=True)
-class Part:
-    """An equation or a step: how it is followed, and where in the code."""
-
-    what: str
-    status: str
-    code: str = ""  # module:name
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A table or a figure of a paper, and the entries whose lines reproduce it.
-
-    ``sets`` are the data sets that it has in the paper; of a table with printed numbers they are
-    those of the numbers. ``file`` names result lines outside of the suites, ``figure`` a figure
-    made by a run of its own. ``seeds`` are planned where no suite plans the entries.
-    """
-
-    what: str
-    labels: tuple[str, ...] = ()
-    file: str = ""
-    figure: str = ""
-    note: str = ""
-    sets: tuple[str, ...] = ()
-    seeds: int = SEEDS
 
 
 @dataclass(frozen=True)
@@ -153,15 +107,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Paper:
-    """All there is to say about one paper."""
+    """A paper and its claims."""
 
     name: str
-    method: str
-    settings: tuple[Setting, ...]
-    parts: tuple[Part, ...]
-    shown: tuple[Shown, ...]
     claims: tuple[Claim, ...]
-    presets: tuple[str, ...] = field(default=("paper",))
 
 
 START = "start of "  # before a label: its clusters before training
@@ -172,49 +121,11 @@ def _tuples(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _paper(given: dict[str, Any]) -> Paper:
-    kinds = {"settings": Setting, "parts": Part, "shown": Shown}
-    plain = {key: [_tuples(one) for one in given.pop(key)] for key in kinds}
-    lists = {key: tuple(kind(**one) for one in plain[key]) for key, kind in kinds.items()}
-    claims = tuple(Claim.read(one) for one in given.pop("claims"))
-    return Paper(**given, **lists, claims=claims)
+    return Paper(given["name"], tuple(map(Claim.read, given["claims"])))
 
 
 PAPERS = {one["method"]: _paper(one) for one in own_data("faithful.toml")["papers"]}
 SWEPT = {label for values in SWEEPS["aecl"].values() for label in values}
-
-
-def settings_part(paper: Paper) -> str:
-    """How many printed values the presets have, and a table of those that differ."""
-    body = []
-    for s in paper.settings:
-        model = METHODS[paper.method].make(2, s.preset)
-        ours = model.get_params(deep=False)[s.parameter]
-        if not (ours == s.printed or (isinstance(ours, tuple) and [*ours] == [*s.printed])):
-            here = f"`{s.parameter}={ours}`, preset `{s.preset}`"
-            body.append([s.what, str(s.printed), here, f"{DEVIATES}: {s.why}"])
-    names = ", ".join(f"`{name}`" for name in dict.fromkeys(s.preset for s in paper.settings))
-    same = len(paper.settings) - len(body)
-    said = f"{same} of {len(paper.settings)} printed values are those of the presets ({names})."
-    table = lines.table(["printed", "value", "here", ""], body)
-    return f"{said}\n\n{table}\n\n" if body else said
-
-
-def parts_part(paper: Paper) -> str:
-    """Equations and steps: those as printed in a sentence, the others in a table."""
-    plain = [part.what for part in paper.parts if part.status == PRINTED and not part.note]
-    body = []
-    for part in paper.parts:
-        if part.what not in plain:
-            where = f"`{part.code.removeprefix('coterie.').replace(':', '.')}`" if part.code else ""
-            body.append([part.what, part.status, part.note, where])
-    table = lines.table(["equation or step", "", "why, or what else", "in the code"], body)
-    return f"As printed: {'; '.join(what.split(', ')[0] for what in plain)}.\n\n{table}"
-
-
-def find(code: str) -> Any:
-    """The object that ``module:name`` names."""
-    module, _, name = code.partition(":")
-    return getattr(importlib.import_module(module), name)
 
 
 def lines_of(labels: Sequence[str], rows: Sequence[Row], file: str = "") -> list[Measured]:
@@ -471,12 +382,6 @@ def claims_table(judged: Sequence[Judged]) -> str:
     return lines.table(["claim", "verdict", "weakest effect [95% interval] (n) p/Holm"], body)
 
 
-def equations_part(method: str) -> str:
-    """Values, equations and steps of a paper."""
-    paper = PAPERS[method]
-    return f"{settings_part(paper)} {parts_part(paper)}"
-
-
 def claims_part(method: str, rows: Sequence[Row]) -> str:
     """The claims of a paper."""
     return claims_table(judge(PAPERS[method], rows))
@@ -540,77 +445,6 @@ def summary_part(rows: Sequence[Row]) -> str:
     return f"{lines.table(head, body)}\n\n{told}"
 
 
-BESIDE = {
-    "SCCL": (
-        "SCCL, official rates, 1,000 steps",
-        "SCCL, official-code preset",
-        "SCCL, paper preset",
-    ),
-    "AECL": (
-        "AECL, official-code preset",
-        "AECL, paper preset",
-    ),
-    "RSTC": ("RSTC, paper preset",),
-}
-
-
-def authors_part(rows: Sequence[Row], folder: Path = RESULTS) -> str:
-    """The authors' own code and the presets on the same texts with the same encoder."""
-    file = folder / "authors.jsonl"
-    theirs = read_results([file]) if file.exists() else []
-    found = {(m.label, m.dataset): m for m in measured(rows) if m.usual}
-    body = []
-    for row in theirs:
-        ours = []
-        for label in BESIDE[row["method"]]:
-            m = found.get((label, row["dataset"]))
-            if m is not None:
-                scores = f"{m.trained('acc')} / {m.trained('nmi')} ({len(m.rows)})"
-                ours.append(f"{label.split(', ', 1)[1]}: {scores}")
-        score = f"{row['acc']} / {row['nmi']} (1)"
-        start = [m for m in found.values() if m.dataset == row["dataset"]
-                 and m.label == "encoder + k-means"]  # fmt: skip
-        bare = f"{cell(start[0].rows, 'acc')} / {cell(start[0].rows, 'nmi')}" if start else ""
-        body.append([row["method"], row["dataset"], bare, f"{score}, {row['note']}",
-                     "<br>".join(ours) or "not run"])  # fmt: skip
-    head = [
-        "",
-        "data set",
-        "encoder + k-means",
-        "authors' code, ACC / NMI",
-        "here, at the end of training",
-    ]
-    return lines.table(head, body)
-
-
-def weights_part(rows: Sequence[Row]) -> str:
-    """DECCRL by the weight of the reconstruction, with the measured ratio of gradients."""
-    labels = {"without CRL": "0", "DECCRL": "0.001"}
-    labels |= {f"topic_weight={w}": w for w in ("0.01", "0.1", "1")}
-    found = {(m.label, m.dataset): m for m in measured(rows) if m.usual and m.label in labels}
-    datasets = sets_of([d for _, d in found])
-    body = []
-    for label, weight in labels.items():
-        row = [weight]
-        for dataset in datasets:
-            m = found.get((label, dataset))
-            if m is None:
-                row += ["", ""]
-                continue
-            ratios = [
-                terms["~ratio"]
-                for r in m.rows
-                for terms in (r.get("terms") or {}).values()
-                if "~ratio" in terms
-            ]
-            row.append(f"{m.trained('acc')} / {m.trained('nmi')} ({len(m.rows)})")
-            row.append(f"{statistics.median(ratios):.2g}" if ratios else "")
-        if any(row[1:]):
-            body.append(row)
-    head = ["weight", *(part for d in datasets for part in (d, "ratio"))]
-    return lines.table(head, body)
-
-
 # Suites whose entries the tables and figures of the papers need.
 SUITES_OF_PAPERS = (
     "papers",
@@ -644,62 +478,6 @@ def planned() -> dict[tuple[str, str], int]:
         for job in plan(SUITES[suite]):
             runs.setdefault((job.entry.label, job.dataset), set()).add(job.seed)
     return {key: len(seeds) for key, seeds in runs.items()}
-
-
-def sets_printed(item: Shown, paper: Paper) -> list[str]:
-    """The data sets that a table or figure has in the paper."""
-    table = (paper.name, item.what.split(",")[0])
-    return [*item.sets] or sets_of(
-        [r.dataset for r in load_reported() if (r.paper, r.table) == table]
-    )
-
-
-def runs_of(item: Shown, paper: Paper, rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
-    """Runs done and planned of a table or figure, by data set."""
-    printed = sets_printed(item, paper)
-    if item.figure:
-        file = PICTURES / f"{item.figure}.json"
-        made = dict(made_on(json.loads(file.read_text("utf-8")))) if file.exists() else {}
-        return {
-            d: (made.get(d, 0), max(item.seeds, made.get(d, 0))) for d in sets_of([*made, *printed])
-        }
-    found = {(m.shown, m.dataset): m for m in lines_of(item.labels, rows, item.file)}
-    runs: dict[str, tuple[int, int]] = {}
-    for label in item.labels:
-        own = {d: n for (name, d), n in planned().items() if name == label}
-        own = own or dict.fromkeys(printed, item.seeds)
-        for dataset, seeds in own.items():
-            m = found.get((label, dataset))
-            done = min(seeds, len(by_seed(m))) if m is not None else 0
-            before = runs.get(dataset, (0, 0))
-            runs[dataset] = (before[0] + done, before[1] + seeds)
-    return runs
-
-
-def missing_part(rows: Sequence[Row]) -> str:
-    """Every table and figure of the papers by data set: runs done of those planned."""
-    body, nothing, total = [], [], [0, 0]
-    for paper in PAPERS.values():
-        for item in paper.shown:
-            if not item.labels and not item.figure:
-                nothing.append(f"{paper.name}, {item.what} ({item.note})")
-                continue
-            runs = runs_of(item, paper, rows)
-            others = [d for d in runs if d not in BENCHMARKS]
-            closed = [d for d in sets_printed(item, paper) if d not in {*CARDS, *runs}]
-            cells = ["/".join(map(str, runs[d])) if d in runs else "" for d in BENCHMARKS]
-            other = [f"{d} {runs[d][0]}/{runs[d][1]}" for d in others]
-            other += [f"{d}: not public" for d in closed]
-            done, wanted = (sum(pair[i] for pair in runs.values()) for i in (0, 1))
-            total = [total[0] + done, total[1] + wanted]
-            body.append(
-                [paper.name, item.what, *cells, ", ".join(other), str(wanted - done), item.note]
-            )
-    head = ["paper", "table or figure", *BENCHMARKS, "other sets", "missing", "note"]
-    told = (
-        f"Without a row: {'; '.join(nothing)}. {total[0]:,} of {total[1]:,} planned runs are done."
-    )
-    return f"{lines.table(head, body)}\n\n{told}"
 
 
 def usual(row: Row) -> bool:

@@ -22,12 +22,11 @@ from coterie_bench.experiments import (
     levels,
     pages,
     settings,
+    steering,
     trained_encoders,
     updates,
-    views,
 )
 from coterie_bench.ledger import Row, read_results
-from coterie_bench.steering import steering_page
 from coterie_bench.suites import SUITES
 from coterie_bench.tables import read_folder
 
@@ -65,15 +64,10 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "guarded": lambda rows, words: generalization.systems_part(suite("dev-systems")),
     "guard": lambda rows, words: generalization.guard_sentence(suite("dev-systems")),
     "dev-gain": lambda rows, words: generalization.gain(suite("dev")),
-    "equations": lambda rows, words: faithful.equations_part(words[0]),
     "claims": lambda rows, words: faithful.claims_part(words[0], rows),
     "verdicts": lambda rows, words: faithful.summary_part(rows),
     "headlines": lambda rows, words: faithful.headlines_part(rows),
-    "authors": lambda rows, words: faithful.authors_part(rows),
-    "runs": lambda rows, words: faithful.missing_part(rows),
-    "weights": lambda rows, words: faithful.weights_part(rows),
-    "views": lambda rows, words: views.made(RESULTS),
-    "steering": lambda rows, words: steering_page(suite("steering")),
+    "steering": lambda rows, words: steering.steering_page(suite("steering")),
 }
 PLACE = re.compile(rf"(<!-- ({'|'.join(PARTS)})(?:: ([^\n]*?))? -->\n?).*?(<!-- end -->)", re.S)
 

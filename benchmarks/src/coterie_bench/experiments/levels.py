@@ -48,8 +48,8 @@ def measure(key: lines.Row, options: Namespace) -> lines.Row:
     """Cuts of one tree against the classes, beside a fit that is told their number."""
     data = load_data(key["dataset"], options.data)
     begun = time.perf_counter()
-    how = {"encoder": options.encoder, "random_state": key["seed"], "device": options.device}
-    run = coterie.cluster(data.texts, **how)
+    how = {"encoder": options.encoder, "device": options.device}
+    run = coterie.cluster(data.texts, seed=key["seed"], **how)
     took = time.perf_counter() - begun
     tree = run.tree
     leaf = run.table.column(tree.column).to_numpy()
@@ -64,7 +64,8 @@ def measure(key: lines.Row, options: Namespace) -> lines.Row:
         "levels": dict(tree.levels),
         "classes": score_cuts(data.labels, cut, len(tree.leaves), tree.levels),
         "direct": agreement(
-            data.labels, coterie.Auto(data.n_clusters, **how).fit(data.texts).labels_
+            data.labels,
+            coterie.Auto(data.n_clusters, random_state=key["seed"], **how).fit(data.texts).labels_,
         ),
         "seconds": round(took, 2),
     }

@@ -1,4 +1,8 @@
-"""What labels and names of classes bring: ``coterie-bench steering``.
+"""What labels and names of classes bring, on the development sets.
+
+    coterie-bench steering --data DIR                        # adds what is missing
+    coterie-bench steering --sets insurance --methods sccl
+    coterie-bench steering --table
 
 For each data set and seed:
 
@@ -11,13 +15,11 @@ For each data set and seed:
 
 from __future__ import annotations
 
-import multiprocessing
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,8 +37,10 @@ from coterie.models.fitting import Fitting
 from coterie.models.guidance import Guidance
 from coterie.models.registry import make_method
 from coterie_bench.data import load_data
-from coterie_bench.datasets import DEV
-from coterie_bench.ledger import Ledger, Row, facts, read_results
+from coterie_bench.datasets import CARDS, DEV
+from coterie_bench.experiments import lines
+from coterie_bench.ledger import Row, facts
+from coterie_bench.suites import group_members
 from coterie_bench.tables import markdown
 
 COUNTS = 1, 5, 20  # labels a class
@@ -45,70 +49,28 @@ CLEAR = 0.5  # F1 of a class and a cluster, from which on the class is found
 UNTRAINED = "auto", "kmeans", "spherical-kmeans"  # methods whose vectors depend on the texts alone
 
 
-@dataclass(frozen=True)
-class Setting:
-    """One data set with one seed."""
-
-    dataset: str
-    seed: int
-    data: Path | None = None
-    encoder: Any = DEFAULT
-    method: str = "auto"
-    device: str = "auto"
+def cases(options: Namespace) -> list[Row]:
+    return [
+        {"dataset": name, "seed": seed, "method": method}
+        for method in options.methods
+        for name in group_members(options.sets, CARDS, "--sets")
+        for seed in options.seeds
+    ]
 
 
-def run_steering(
-    settings: Sequence[Setting],
-    file: Path,
-    *,
-    jobs: int = 1,
-    tell: Callable[[str], None] = lambda line: None,
-) -> list[Row]:
-    """Measure what ``file`` does not hold yet, append the lines, and return all of them.
-
-    Parameters
-    ----------
-    settings : sequence of Setting
-    file : Path
-    jobs : int, default=1
-        Processes at a time.
-    tell : callable
-        Gets a line for each setting that ends.
-    """
-    done = {(row["dataset"], row["seed"], row["method"]) for row in read_results([file])}
-    open_ones = [s for s in settings if (s.dataset, s.seed, s.method) not in done]
-    for number, rows in enumerate(_each(open_ones, jobs), 1):
-        for row in rows:
-            Ledger(file).append(row)
-        tell(f"{number} of {len(open_ones)}: {rows[0]['dataset']}, seed {rows[0]['seed']}")
-    return read_results([file])
-
-
-def _each(settings: Sequence[Setting], jobs: int) -> Iterator[list[Row]]:
-    if jobs == 1 or len(settings) < 2:
-        yield from map(measure, settings)
-        return
-    with multiprocessing.get_context("spawn").Pool(min(jobs, len(settings))) as pool:
-        yield from pool.imap_unordered(measure, settings)
-
-
-def measure(setting: Setting) -> list[Row]:
-    """All lines of a data set and a seed."""
+def measure(key: Row, options: Namespace) -> list[Row]:
+    """All lines of a data set, a seed and a method."""
     from coterie.encoders import load_encoder
 
-    data = load_data(setting.dataset, setting.data)
-    encoder = load_encoder(setting.encoder)
+    data = load_data(key["dataset"], options.data)
+    encoder = load_encoder(options.encoder)
     encoder.learn(data.texts)
     kept = different_texts(data.texts, encoder)
     texts = [data.texts[i] for i in kept]
     names, truth = np.unique([data.labels[i] for i in kept], return_inverse=True)
-    bench = Bench(setting, texts, truth, [readable(name) for name in names], encoder)
-    head = {"dataset": setting.dataset, "seed": setting.seed, "method": setting.method}
-    tail = facts(str(check_device(setting.device)))
-    rows = []
-    for case, scores in bench.cases():
-        rows.append({**head, **case, "scores": scores, **tail})
-    return rows
+    bench = Bench(key, options, texts, truth, [readable(name) for name in names], encoder)
+    where = facts(str(check_device(options.device)))
+    return [{**case, "scores": scores, **where} for case, scores in bench.cases()]
 
 
 def different_texts(texts: Sequence[str], encoder: Encoder) -> list[int]:
@@ -144,13 +106,20 @@ def draw_labels(truth: Ints, count: int, seed: int) -> Ints:
 
 
 class Bench:
-    """The measurements on one data set with one seed."""
+    """The measurements on one data set with one seed and one method."""
 
     def __init__(
-        self, setting: Setting, texts: list[str], truth: Ints, names: list[str], encoder: Any
+        self,
+        key: Row,
+        options: Namespace,
+        texts: list[str],
+        truth: Ints,
+        names: list[str],
+        encoder: Any,
     ) -> None:
-        self.setting, self.texts, self.truth, self.names = setting, texts, truth, names
-        self.encoder, self.seed, self.k = encoder, setting.seed, len(names)
+        self.method, self.seed, self.options = key["method"], key["seed"], options
+        self.texts, self.truth, self.names, self.k = texts, truth, names, len(names)
+        self.encoder = encoder
         self._encoded: tuple[Encoder, Floats] | None = None  # what all fits share
 
     def cases(self) -> Iterator[tuple[Row, Row]]:
@@ -164,11 +133,11 @@ class Bench:
 
     def _fit(self, y: Any = None, guidance: Guidance | None = None) -> TextClusterer:
         model: TextClusterer = make_method(
-            self.setting.method,
+            self.method,
             self.k,
-            encoder=self.setting.encoder,
+            encoder=self.options.encoder,
             random_state=self.seed,
-            device=self.setting.device,
+            device=self.options.device,
         )
         if guidance is None:
             guidance = Guidance.make(y)
@@ -176,7 +145,7 @@ class Bench:
         if self._encoded is None:
             self._encoded = fitting.encoder, fitting.vectors()
             self.embeddings = _embeddings(fitting)
-        elif self.setting.method in UNTRAINED:
+        elif self.method in UNTRAINED:
             fitting.encoder, fitting._vectors = self._encoded
         fitting.run()
         return model
@@ -364,7 +333,7 @@ def steering_page(rows: Sequence[Row]) -> str:
     """The tables of the documentation, in Markdown."""
     rows = [row for row in rows if row["case"] != "pairs"]  # constraints, which went
     if not rows:
-        return "Not measured yet."
+        return "Not measured yet: `coterie-bench steering`."
     frame = _frame(rows)
     methods = [(method, found) for method, found in frame.groupby("method")]
     out = [
@@ -449,3 +418,13 @@ def _further(method: str, frame: pd.DataFrame) -> list[str]:
         f"{method}, names alone: {mean['steered.right']:.1f}% of the texts get the right name; the "
         f"nearest name by cosine is right for {mean['nearest.right']:.1f}%.",
     ]
+
+
+OPTIONS = {
+    "--sets": ("dev",),
+    "--seeds": (0, 1, 2),
+    "--methods": ("auto", "kmeans"),
+    "--encoder": DEFAULT,
+    "--device": "auto",
+}
+main = lines.Experiment("steering", __doc__, cases, measure, steering_page, OPTIONS)
