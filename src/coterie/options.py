@@ -314,9 +314,10 @@ class ClusterOptions(BaseModel):
 def usage_error(error: ValidationError, known: Iterable[str]) -> UsageError:
     """What pydantic refuses, as an error that names the argument; ``known`` are all there are."""
     first, *more = error.errors(include_url=False)
-    name, cause = str(first["loc"][0]), first.get("ctx", {}).get("error")
+    cause = first.get("ctx", {}).get("error")
     if isinstance(cause, UsageError):
         return cause
+    name = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
         hint = did_you_mean(name, known) or f" Known: {', '.join(known)}."
         return UsageError(f"cluster has no option {name!r}.{hint}")

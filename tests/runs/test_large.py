@@ -140,5 +140,5 @@ def test_a_cluster_gives_what_one_machine_gives(
 
 
 def test_a_worker_that_cannot_work_is_said(cluster: object, folder: Path, tmp_path: Path) -> None:
-    with raises(CoterieError, "--engine ray", "same paths"):
+    with raises(CoterieError, "`engine` ray", "same paths"):
         [*label_by_ray([str(folder / "whole.parquet")], None, tmp_path / "nothing", "text")]

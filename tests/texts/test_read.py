@@ -219,7 +219,7 @@ def test_the_text_column_is_found_by_name_or_by_its_words(write) -> None:
     by_length = write("c.csv", "key,word,day\nk1,apples,2026-01-02\nk2,pears,2026-01-03\n")
     assert read_corpus(by_length).text_column == "word"
     unclear = write("d.csv", "n,one,two\n1,the first of two,as long as this\n")
-    with raises(UsageError, "it is not clear", "--text-column"):
+    with raises(UsageError, "it is not clear", "`text_column`"):
         read_corpus(unclear)
 
 

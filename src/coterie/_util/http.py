@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from coterie._util.validation import check_number
 from coterie.errors import CoterieError, UsageError
 
 log = logging.getLogger(__name__)
@@ -70,7 +69,8 @@ class Client:
 
     def __post_init__(self) -> None:
         self.url = check_url(self.url)
-        check_number("timeout", self.timeout, above=True)
+        if not self.timeout > 0:
+            raise UsageError(f"`timeout={self.timeout!r}`: give a number of seconds above 0.")
         own, openai = (os.environ.get(name, "").strip() for name in KEYS)
         self._key = own or (openai if self.host == OPENAI else "")
         if not (self._key.isascii() and self._key.isprintable() and " " not in self._key):

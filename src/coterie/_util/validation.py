@@ -1,28 +1,30 @@
-"""The only code that judges arguments; every message names the argument and the remedy."""
+"""Checks of arguments; every message names the argument and the remedy.
+
+The parameters of an estimator are the fields of its dataclass. Their annotations say what they may
+be, and :func:`check_parameters` refuses all else.
+"""
 
 from __future__ import annotations
 
 import difflib
 import errno
-import functools
 import importlib
-import inspect
-import math
 import numbers
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from functools import cache
+from math import nan
 from pathlib import Path
-from types import ModuleType, NoneType, SimpleNamespace, UnionType
+from types import ModuleType, SimpleNamespace, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
     Literal,
     NamedTuple,
-    ParamSpec,
-    TypeVar,
     Union,
     get_args,
     get_origin,
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
 
 
 LINE = 80  # characters of a value that a message quotes
-P = ParamSpec("P")
-T = TypeVar("T")
 LARGEST = 10**12  # of whole numbers: beyond, arrays and counters overflow
 
 
@@ -57,12 +57,9 @@ class Bounds(NamedTuple):
         low = size > self.least if self.above else size >= self.least
         return bool(low and (size < self.most if self.below else size <= self.most))
 
-    def words(self, value: Any) -> str:
-        """As a message says it; the upper end only where it matters."""
+    def words(self) -> str:
+        """As a message says it."""
         low = f"{'above' if self.above else 'of at least'} {self.least:g}"
-        number: Any = value if isinstance(value, numbers.Real) else 0
-        if self.most == LARGEST and not number > LARGEST:
-            return low
         return f"{low} and {'below' if self.below else 'at most'} {self.most:,}"
 
 
@@ -75,11 +72,70 @@ Share = Annotated[float, Bounds(0, 1)]
 PositiveShare = Annotated[float, Bounds(0, 1, above=True)]
 Dropout = Annotated[float, Bounds(0, 1, below=True)]
 Widths = Annotated[Sequence[PositiveInt], Bounds(1)]
+WORDS = {int: "an integer", float: "a number", bool: "true or false", str: "a text", Path: "a path"}
+
+
+def check_parameters(owner: Any) -> None:
+    """Refuse values of a dataclass that the annotations of its fields do not allow."""
+    for name, kinds in _annotations(owner.__class__).items():
+        value = getattr(owner, name)
+        if not any(_fits(value, kind) for kind in kinds):
+            choices = [
+                one for kind in kinds if get_origin(kind) is Literal for one in get_args(kind)
+            ]
+            raise wrong_kind(name, value, " or ".join(map(_wanted, kinds)), choices)
+
+
+@cache
+def _annotations(cls: Any) -> dict[str, tuple[Any, ...]]:
+    """What each field may be; those that name what type checkers alone import are left out."""
+    found: dict[str, Any] = {}
+    known = {f.name for f in fields(cls)}
+    for part in reversed(cls.__mro__):
+        space = vars(sys.modules[part.__module__])
+        for name in vars(part).get("__annotations__", {}).keys() & known:
+            with suppress(NameError):
+                hint = part.__annotations__[name]
+                alone = SimpleNamespace(__annotations__={name: hint})
+                found |= get_type_hints(alone, space, include_extras=True)
+    unions = (Union, UnionType)
+    return {n: get_args(h) if get_origin(h) in unions else (h,) for n, h in found.items()}
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is of a kind, within its bounds, or one of its choices."""
+    origin: Any = get_origin(kind) or kind
+    if origin is Any:
+        return True
+    if origin is Literal:
+        return any(isinstance(value, type(one)) and value == one for one in get_args(kind))
+    if origin is Annotated:
+        inner, *bounds = get_args(kind)
+        return _fits(value, inner) and all(bound.hold(value) for bound in bounds)
+    if origin in (int, float):
+        number = numbers.Integral if origin is int else numbers.Real
+        return isinstance(value, number) and not isinstance(value, bool)
+    if origin is Sequence:
+        listed = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
+        return listed and all(_fits(one, get_args(kind)[0]) for one in value)
+    return isinstance(value, origin)
+
+
+def _wanted(kind: Any) -> str:
+    """A kind as messages name it."""
+    origin = get_origin(kind) or kind
+    if origin is Literal:
+        return f"one of {', '.join(map(str, get_args(kind)))}"
+    if origin is Annotated:
+        inner, *bounds = get_args(kind)
+        return " ".join([_wanted(inner), *(bound.words() for bound in bounds)])
+    return WORDS.get(origin) or {Sequence: "a list"}.get(origin, origin.__name__)
 
 
 def check_integer(name: str, value: Any, minimum: int = 1) -> int:
     """Refuse anything but an integer of at least ``minimum``."""
-    check_annotated(name, value, Annotated[int, Bounds(minimum)])
+    if not _fits(value, int) or not minimum <= value <= LARGEST:
+        raise wrong_kind(name, value, f"an integer of at least {minimum}")
     return int(value)
 
 
@@ -107,20 +163,14 @@ def share_of(given: object) -> float:
     try:
         number = float(text.removesuffix("%"))
     except ValueError:
-        return math.nan
+        return nan
     return number / 100 if text.endswith("%") else number
-
-
-def check_number(name: str, value: Any, minimum: float = 0.0, *, above: bool = False) -> float:
-    """Refuse anything but a finite number of at least ``minimum``, or ``above`` it."""
-    check_annotated(name, value, Annotated[float, Bounds(minimum, above=above)])
-    return float(value)
 
 
 def check_path(name: str, value: Any) -> Path:
     """Refuse what is no path, such as a number; ``name`` is the parameter."""
     if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
-        raise wrong_kind(name, value, KINDS[Path])
+        raise wrong_kind(name, value, "a path, such as 'tickets.clusters'")
     reason: object = "it is empty" if value == "" else None
     if name != "encoder" and os.path.expanduser(value) != os.fspath(value):  # noqa: PTH111
         reason = "~ is not read as your home folder; write the whole path"  # Arrow alone reads it
@@ -135,126 +185,6 @@ def check_path(name: str, value: Any) -> Path:
             f"{_called(name)}: {_short(os.fspath(value))} cannot be a path here: {reason}."
         )
     return Path(value)
-
-
-def checked(function: Callable[P, T]) -> Callable[P, T]:
-    """Make a public function refuse arguments that its annotations do not allow.
-
-    It does so before it does anything else.
-    """
-    signature = inspect.signature(function)
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        with suppress(TypeError):  # of too few or too many: the call itself says so
-            given = signature.bind(*args, **kwargs).arguments
-            for name, hint in annotations_of(function).items():
-                if name in given:
-                    check_annotated(name, given[name], hint)
-        return function(*args, **kwargs)
-
-    return call
-
-
-@cache
-def annotations_of(owner: Any) -> dict[str, Any]:
-    """What a function's parameters, or the fields of a dataclass, are annotated with.
-
-    Those that name what is imported for type checkers alone are left out.
-    """
-    found: dict[str, Any] = {}
-    parts = reversed(owner.__mro__) if isinstance(owner, type) else (owner,)
-    about = inspect.signature(owner).parameters.values()
-    known = {parameter.name for parameter in about if parameter.kind is not parameter.VAR_KEYWORD}
-    for part in parts:
-        space = vars(importlib.import_module(part.__module__))
-        for name, hint in inspect.get_annotations(part).items():
-            if name in known:
-                with suppress(NameError):
-                    alone = SimpleNamespace(__annotations__={name: hint})
-                    found |= get_type_hints(alone, space, include_extras=True)
-    return found
-
-
-def check_annotated(name: str, value: Any, hint: Any) -> None:
-    """Refuse a value that fits none of the kinds of an annotation."""
-    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    if Path in kinds and isinstance(value, (str, os.PathLike)):
-        check_path(name, value)
-    elif not any(_fits(value, kind) for kind in kinds):
-        said = [kind for kind in kinds if kind is not str or Path not in kinds]
-        words = " or ".join(_wanted(kind, value) for kind in said)
-        raise wrong_kind(name, value, words, [c for kind in kinds for c in _choices(kind)])
-    elif isinstance(value, str):
-        try:
-            value.encode("utf-8")
-        except UnicodeError as error:
-            raise wrong_kind(name, value, "text, without half characters") from error
-
-
-def check_parameters(owner: Any) -> None:
-    """Refuse values of a dataclass that the annotations of its fields do not allow."""
-    cls: Any = type(owner)
-    for name, hint in annotations_of(cls).items():
-        if hasattr(owner, name):
-            check_annotated(name, getattr(owner, name), hint)
-
-
-KINDS = {
-    bool: "true or false",
-    int: "an integer",
-    float: "a number",
-    str: "a text",
-    Path: "a path, such as 'tickets.clusters'",
-    NoneType: "None",
-    Mapping: "a mapping",
-    Sequence: "a list",
-    Iterable: "a list",
-}
-
-
-def _choices(kind: Any) -> tuple[Any, ...]:
-    return get_args(kind) if get_origin(kind) is Literal else ()
-
-
-def _wanted(kind: Any, value: Any) -> str:
-    """A kind as messages name it; bounds depend on the value that is out of them."""
-    if choices := _choices(kind):
-        return f"one of {', '.join(map(str, choices))}" if len(choices) > 1 else repr(choices[0])
-    if get_origin(kind) is Annotated:
-        inner, *bounds = get_args(kind)
-        return " ".join([_wanted(inner, value), *(bound.words(value) for bound in bounds)])
-    bare = get_origin(kind) or kind
-    return KINDS.get(bare) or str(getattr(bare, "__name__", bare))
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    """Whether a value is of a kind, within its bounds, or one of its choices."""
-    import numpy as np
-
-    origin: Any = get_origin(kind) or kind
-    if kind in (Any, object):
-        return True
-    if origin is Literal:
-        return any(isinstance(value, type(one)) and value == one for one in get_args(kind))
-    if origin is Annotated:
-        inner, *bounds = get_args(kind)
-        return _fits(value, inner) and all(bound.hold(value) for bound in bounds)
-    if kind in (int, float):
-        number = numbers.Integral if kind is int else numbers.Real
-        return isinstance(value, number) and not isinstance(value, bool)
-    if origin in (list, tuple, Iterable, Sequence, np.ndarray):
-        listed = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))
-        inner = next(iter(get_args(kind)), None)
-        each = get_origin(inner) in (Annotated, Literal)  # other kinds are looked at where used
-        return listed and not (each and any(not _fits(one, inner) for one in value))
-    return isinstance(value, (bool, np.bool_) if kind is bool else origin)
-
-
-def check_kind(name: str, value: Any, kinds: type | tuple[type, ...], wanted: str) -> None:
-    """Refuse what is not an instance of ``kinds``; ``wanted`` says what the parameter takes."""
-    if not isinstance(value, kinds):
-        raise wrong_kind(name, value, wanted)
 
 
 def wrong_kind(name: str, value: Any, wanted: str, known: Iterable[str] = ()) -> UsageError:

@@ -30,13 +30,7 @@ import numpy as np
 
 from coterie._util.random import numpy_generator
 from coterie._util.types import Bools, Floats, Ints
-from coterie._util.validation import (
-    check_numbers,
-    check_vectors,
-    check_whole_numbers,
-    checked,
-    share_of,
-)
+from coterie._util.validation import check_numbers, check_vectors, check_whole_numbers, share_of
 from coterie.arrays.assign import squared_distances
 from coterie.arrays.neighbors import row_blocks, smallest
 from coterie.errors import UsageError
@@ -222,7 +216,6 @@ def _one_length(x: Floats) -> bool:
     return bool(norms.min() > 0 and np.ptp(norms) <= 1e-4 * norms.max())
 
 
-@checked
 def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:
     """Outlier score of each text, from 0 to 1.
 
@@ -258,7 +251,6 @@ def outlier_scores(vectors: Floats, labels: Ints | None = None) -> Floats:
     return out
 
 
-@checked
 def mark_outliers(
     scores: Floats, max_outliers: float | str, labels: Ints | None = None
 ) -> tuple[Bools, OutlierLimit]:

@@ -13,13 +13,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from coterie._util.types import Floats, Ints
-from coterie._util.validation import (
-    check_kind,
-    check_vectors,
-    check_whole_numbers,
-    checked,
-    wrong_kind,
-)
+from coterie._util.validation import check_vectors, check_whole_numbers, wrong_kind
 from coterie.arrays.metrics import cluster_means
 from coterie.arrays.neighbors import similarity_blocks, unit_rows
 from coterie.describe.columns import count_values, sort_into_periods
@@ -397,7 +391,6 @@ def count_terms(texts: Sequence[str], language: str | Sequence[str] | None = "au
     return Terms([texts[i] for i in text_order(texts)], language)
 
 
-@checked
 def describe_clusters(  # noqa: PLR0913 - each is a fact that a caller may have or not
     texts: Sequence[str],
     labels: Sequence[int] | Ints,
@@ -475,8 +468,6 @@ def describe_clusters(  # noqa: PLR0913 - each is a fact that a caller may have 
         raise UsageError(
             f"labels: {codes.min()} is not a cluster number; use -1 for texts without a cluster."
         )
-    for name in (names or {}).values():
-        check_kind("names", name, str, "a name for each number")
     per_cluster = {"probabilities": None if p is None else p.T, "topics": topics}
     for name, values in {**per_cluster, "parents": parents}.items():
         if values is not None and len(values) < k:

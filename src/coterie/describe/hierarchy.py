@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from coterie._util.types import Floats, Ints
-from coterie._util.validation import (
-    check_kind,
-    check_vectors,
-    check_whole_numbers,
-    checked,
-)
+from coterie._util.validation import check_vectors, check_whole_numbers
 from coterie.arrays.linkage import MatrixSpace, chain, cut
 from coterie.arrays.metrics import cluster_means
 from coterie.describe import (
@@ -64,7 +59,6 @@ class Level:
     sizes: list[int]
 
 
-@checked
 def nest(
     vectors: Floats,
     labels: Sequence[int] | Ints | None = None,
@@ -134,7 +128,6 @@ def nest(
     return out
 
 
-@checked
 def describe_levels(
     texts: Sequence[str],
     levels: Sequence[Level],
@@ -165,8 +158,6 @@ def describe_levels(
     list of list of Cluster
         As the levels: coarse to fine.
     """
-    for level in levels:
-        check_kind("levels", level, Level, "levels from nest")
     out: list[list[Cluster]] = []
     parts = finest
     for level in reversed(levels):

@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 from coterie._util.types import Bools, Floats, Ints
-from coterie._util.validation import check_vectors, check_whole_numbers, checked
+from coterie._util.validation import check_vectors, check_whole_numbers
 from coterie.describe.describe import (
     Cluster,
     by_distance,
@@ -45,7 +45,6 @@ COVERS = 0.25  # of the share of a part's texts that hold its own best phrase
 HEADS = 3  # best phrases of a part to choose from
 
 
-@checked
 def describe_nodes(  # noqa: PLR0913 - as those of `describe`
     texts: Sequence[str],
     labels: Sequence[int] | Ints,

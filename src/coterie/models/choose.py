@@ -22,7 +22,7 @@ from coterie._util.progress import Progress
 from coterie._util.random import derive_seed, numpy_generator, resolve_seed
 from coterie._util.torch import torch
 from coterie._util.types import Floats, Ints
-from coterie._util.validation import PositiveInt, check_vectors, checked
+from coterie._util.validation import check_integer, check_vectors
 from coterie.arrays.consensus import DIRECTIONS, RESTART, ROUNDS, n_neighbors
 from coterie.arrays.consensus import NEIGHBORS as SMOOTHED
 from coterie.arrays.graph import knn_smooth, principal_part
@@ -99,13 +99,12 @@ class Choice:
         return asdict(self)
 
 
-@checked
 def choose_n_clusters(
     X: Any,
     *,
     encoder: Any = AUTO,
     embeddings: Floats | None = None,
-    largest: PositiveInt | None = None,
+    largest: int | None = None,
     random_state: Any = None,
     progress: Progress | None = None,
 ) -> Choice:
@@ -134,6 +133,8 @@ def choose_n_clusters(
     >>> choose_n_clusters(texts * 2, encoder="tfidf", random_state=0).n_clusters
     1
     """
+    if largest is not None:
+        check_integer("largest", largest)
     drawn = resolve_seed(random_state)
     vectors, kind = _prepare(X, encoder, drawn, embeddings)
     n = len(vectors)

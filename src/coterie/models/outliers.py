@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from coterie._util.files import save_arrays
 from coterie._util.trust import Count, read_arrays
 from coterie._util.types import Bools, Floats, Ints
-from coterie._util.validation import check_number
 from coterie.arrays.assign import probabilities
 from coterie.arrays.consensus import Neighborhood
 from coterie.arrays.outliers import NeighborIndex, OutlierLimit, fit_neighbor_index, mark_outliers
@@ -152,7 +151,7 @@ class OutlierMixin(ClustererCore):
         """Labels with -1 for outliers; ``limit`` is True for that of the model, or a number."""
         known = self.outlier_limit_
         if limit is not True:
-            known = OutlierLimit(check_number("outliers", limit))
+            known = OutlierLimit(float(limit))
         elif known is None:
             raise UsageError(
                 "outliers=True: the model has no limit; call mark_outliers first, or give a "

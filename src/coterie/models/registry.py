@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from coterie._util.validation import check_choice, check_path, checked, did_you_mean
+from coterie._util.validation import check_choice, check_path, did_you_mean
 from coterie.errors import MissingError, UsageError
 
 if TYPE_CHECKING:
@@ -174,7 +174,6 @@ class Methods(Mapping[str, Recipe]):
 METHODS = Methods()
 
 
-@checked
 def make_method(
     name: str, n_clusters: Number = "auto", preset: str | None = None, **parameters: object
 ) -> TextClusterer:
@@ -182,7 +181,6 @@ def make_method(
     return METHODS[check_choice("method", name, METHODS)].make(n_clusters, preset, **parameters)
 
 
-@checked
 def load(folder: str | Path) -> TextClusterer:
     """Read a saved model of any method, or the model of a run."""
     from coterie.models.storage import method_of

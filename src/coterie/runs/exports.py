@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from coterie._util.files import atomic_path
 from coterie._util.folders import held, one_state
-from coterie._util.validation import check_choice, check_path, checked
+from coterie._util.validation import check_choice, check_path
 from coterie.describe import Cluster
 from coterie.describe.hierarchy import Hierarchy
 from coterie.describe.tree import Tree
@@ -40,7 +40,6 @@ class Exported:
     notes: list[str]  # what Excel could not hold, in sentences
 
 
-@checked
 def export_run(
     folder: str | Path,
     to: str | Sequence[str] = "xlsx",

@@ -138,7 +138,7 @@ def label_by_ray(files: Sequence[str], workers: int | None, *made_from: Any) -> 
         except ray.exceptions.RayError as error:
             last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
             raise CoterieError(
-                f"--engine ray: a worker failed ({last}). All machines need coterie, and must see "
+                f"`engine` ray: a worker failed ({last}). All machines need coterie, and must see "
                 "the run and the files under the same paths."
             ) from error
 
@@ -176,7 +176,7 @@ def _connected(ray: Any) -> Iterator[None]:
     try:
         ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     except ConnectionError as error:
-        raise UsageError(f"--engine ray: no cluster answers ({error}).") from error
+        raise UsageError(f"`engine` ray: no cluster answers ({error}).") from error
     try:
         yield
     finally:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from coterie._util.types import Ints
-from coterie._util.validation import PositiveInt, checked, need, wrong_kind
+from coterie._util.validation import need, wrong_kind
 from coterie.describe import Cluster, find_periods
 from coterie.describe.tree import need_tree
 from coterie.errors import UsageError, counted
@@ -50,12 +50,11 @@ class Plots(RunFiles):
     are matplotlib Axes to draw into; default: those of a new figure.
     """
 
-    @checked
     def plot_map(
         self,
         *,
         level: int | str | None = None,
-        top: PositiveInt | None = None,
+        top: int | None = None,
         ax: Axes | None = None,
     ) -> Figure:
         """Draw the map: a mark for each text, and the names of clusters that have room.
@@ -90,9 +89,8 @@ class Plots(RunFiles):
         _name_places(ax, names[:top])
         return _figure(ax)
 
-    @checked
     def plot_sizes(
-        self, *, level: int | str | None = None, top: PositiveInt = 30, ax: Axes | None = None
+        self, *, level: int | str | None = None, top: int = 30, ax: Axes | None = None
     ) -> Figure:
         """Draw how many texts each cluster has, the ``top`` largest first."""
         _check(ax)
@@ -109,12 +107,11 @@ class Plots(RunFiles):
         _title(ax, f"Texts of {_largest(len(shown), len(clusters))}")
         return _figure(ax)
 
-    @checked
     def plot_over_time(
         self,
         *,
         level: int | str | None = None,
-        top: PositiveInt = 15,
+        top: int = 15,
         share: bool = False,
         date_column: str | None = None,
         ax: Axes | None = None,
@@ -152,7 +149,6 @@ class Plots(RunFiles):
         _title(ax, f"{drawn}: {_largest(len(shown), len(clusters))}")
         return _figure(ax)
 
-    @checked
     def plot_tree(self, *, level: int | str | None = None, ax: Axes | None = None) -> Figure:
         """Draw the merge tree from all texts down to a cut.
 

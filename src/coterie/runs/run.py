@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 
 from coterie._util.folders import held, mend_folder, one_state, replace_folder
-from coterie._util.validation import check_path, checked
+from coterie._util.validation import check_path
 from coterie.describe import Cluster
 from coterie.describe.summary import Overview, make_overview, summarise
 from coterie.errors import UsageError, counted
@@ -131,7 +131,6 @@ class Run(Plots):
         """The run at a glance: themes, what is new or growing, what needs attention."""
         return make_overview(self.manifest, self.clusters, self.hierarchy)
 
-    @checked
     def predict(
         self,
         data: Any,
@@ -181,7 +180,6 @@ class Run(Plots):
             table = labeller.give(table, 0, corpus.texts)
         return as_frame(mark_outliers(combine(table, labeller(corpus.texts))), *index_of(data))
 
-    @checked
     def report(self, path: str | Path | None = None, *, texts: bool = True) -> Path:
         """Write the page: one HTML file with the map, which loads nothing from the network.
 
@@ -211,7 +209,6 @@ class Run(Plots):
             swap_run(self.folder, write)
         return self.folder / name[0]
 
-    @checked
     def export(
         self,
         to: str | Sequence[str] = "xlsx",
@@ -222,7 +219,6 @@ class Run(Plots):
         """Write the tables for Excel and other programs; see :func:`coterie.export_run`."""
         return export_run(self.folder, to, texts=texts, out=out)
 
-    @checked
     def edit(self, edits: Any, *, dry_run: bool = False, version: str | None = None) -> Edited:
         """Merge, split, rename and delete clusters, move texts; see :func:`coterie.edit`."""
         from coterie.runs.editing import edit
@@ -232,7 +228,6 @@ class Run(Plots):
             self._forget()
         return done
 
-    @checked
     def cut(self, clusters: int | str, *, version: str | None = None) -> None:
         """Show another number of clusters, or "broad", "medium" or "fine"; see :func:`coterie.cut`.
 
@@ -260,7 +255,6 @@ class Run(Plots):
         """Which clusters are found again; see :func:`coterie.runs.stability`."""
         return stability(self.folder, seeds=seeds, halves=halves, write=write, verbose=verbose)
 
-    @checked
     def undo(self, *, version: str | None = None) -> int:
         """Take back the last edits or the last update; returns the number of the change."""
         from coterie.runs.editing import undo
@@ -269,7 +263,6 @@ class Run(Plots):
         self._forget()
         return number
 
-    @checked
     def name(
         self,
         url: str,
@@ -309,7 +302,6 @@ class Run(Plots):
         if problem is not None:
             raise EndpointError(f"{problem} The other clusters keep their names; to go on, repeat.")
 
-    @checked
     def compare(
         self,
         other: Run | str | Path,
@@ -327,7 +319,6 @@ class Run(Plots):
         columns = {"id_column": id_column, "text_column": text_column, "b_column": b_column}
         return compare(self.folder, there, by=by, examples=examples, **columns)
 
-    @checked
     def compare_clusters(
         self, a: int | str, b: int | str, *, examples: int = 5
     ) -> ClusterComparison:
@@ -336,7 +327,6 @@ class Run(Plots):
 
         return compare_clusters(self.folder, a, b, examples=examples)
 
-    @checked
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Copy the run into another folder, which is its folder from now on.
 
@@ -405,7 +395,6 @@ class Run(Plots):
         )
 
 
-@checked
 def open_run(folder: str | Path) -> Run:
     """Read a finished run back from its folder.
 

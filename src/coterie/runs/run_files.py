@@ -46,7 +46,7 @@ from coterie._util.trust import (
     read_json,
 )
 from coterie._util.types import Bools, Floats, Ints
-from coterie._util.validation import check_path, checked, need
+from coterie._util.validation import check_path, need
 from coterie.describe import Cluster
 from coterie.describe.hierarchy import Hierarchy
 from coterie.describe.names import NO_CLUSTER, NONE_OF_THESE
@@ -348,7 +348,6 @@ class RunFiles:
         """The text of each row as the run read it: cleaned, empty where there is no word."""
         return clean_values(self.column(self.manifest["data"]["text_column"]))
 
-    @checked
     def column(self, name: str) -> list[Any]:
         """The cells of a column of the table."""
         if name not in self.cells.column_names:

@@ -26,7 +26,7 @@ from coterie._util.folders import held
 from coterie._util.progress import make_progress, working
 from coterie._util.random import derive_seed, numpy_generator
 from coterie._util.types import Floats, Ints
-from coterie._util.validation import check_integer, checked
+from coterie._util.validation import check_integer
 from coterie.arrays.metrics import contingency, external_scores
 from coterie.arrays.outliers import choose_rows
 from coterie.describe import text_order
@@ -47,7 +47,6 @@ WORDS = 10  # of each cluster
 SURVIVES = 0.5  # least mean Jaccard index
 
 
-@checked
 def stability(
     run: str | Path, *, seeds: int = 3, halves: int = 4, write: bool = True, verbose: int = 0
 ) -> Stability:

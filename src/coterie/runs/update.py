@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from coterie._util.threads import one_blas_thread
 from coterie._util.torch import need_torch
-from coterie._util.validation import check_choice, checked
+from coterie._util.validation import check_choice
 from coterie.errors import DataError, UsageError, counted
 from coterie.page.html import write_changes
 from coterie.runs.added import AddedRows, Updated
@@ -44,7 +44,6 @@ class UpdateOptions(ReadOptions, total=False):
     version: str | None
 
 
-@checked
 @one_blas_thread()
 def update(
     run: str | Path,

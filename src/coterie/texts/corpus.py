@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from coterie._util.emoji import EMOJI
 from coterie._util.types import Ints
-from coterie._util.validation import checked, did_you_mean
+from coterie._util.validation import did_you_mean
 from coterie.errors import DataError, UsageError
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+")
@@ -131,7 +131,7 @@ def value_to_text(value: Any) -> str:
 
 
 def pick_text_column(
-    table: pa.Table, wanted: str | None, option: str = "--text-column", name: str = UNNAMED
+    table: pa.Table, wanted: str | None, option: str = "`text_column`", name: str = UNNAMED
 ) -> str:
     """The column asked for, else one with a usual name, else the one with most words by far.
 
@@ -446,7 +446,6 @@ def texts_from(data: Any, text_column: str | None = None) -> list[str]:
     return clean_values(cell_values(table.column(chosen)))
 
 
-@checked
 def make_corpus(data: Any, text_column: str | None = None, id_column: str | None = None) -> Corpus:
     """Turn any supported object into a :class:`Corpus` with all its columns.
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie._util.validation import check_kind, checked
+from coterie._util.validation import wrong_kind
 from coterie.texts.corpus import (
     as_array,
     as_table,
@@ -77,7 +77,6 @@ class Rule:
     sign: re.Pattern[str] | None = None  # texts without it are not looked at
 
 
-@checked
 def mask(
     data: Any,
     text_column: str | None = None,
@@ -368,8 +367,9 @@ class Masker:
     def __init__(self, names: Iterable[str] = ()) -> None:
         self.counts: Counter[str] = Counter()
         self._names: dict[str, list[list[str]]] = {}  # by the first word, the longest first
+        if isinstance(names, str):
+            raise wrong_kind("names", names, "a list of names")
         for name in names:
-            check_kind("names", name, str, "a list of names")
             if words := folded_words(name):
                 self._names.setdefault(words[0], []).append(words)
         for found in self._names.values():

@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack
 
 import pyarrow as pa
 
-from coterie._util.validation import check_choice, checked
+from coterie._util.validation import check_choice
 from coterie.errors import DataError, UsageError
 from coterie.texts.corpus import (
     CHUNK_ROWS,
@@ -71,7 +71,6 @@ class TextStream:
     [['where is my parcel?', '', 'refund please']]
     """
 
-    @checked
     def __init__(
         self,
         source: str | Path | Source | Sequence[str | Path],
@@ -140,7 +139,7 @@ class TextStream:
         if not self._checked:
             self.text_column = pick_text_column(table, self.text_column, name=self.source.name)
             if self.id_column is not None:
-                check_column(table, self.id_column, "--id-column")
+                check_column(table, self.id_column, "`id_column`")
             self._checked = True
         return str(self.text_column)
 
@@ -239,7 +238,6 @@ class ColumnOptions(ReadOptions, total=False):
     id_column: str | None
 
 
-@checked
 def read_corpus(
     source: str | Path | Source | Sequence[str | Path],
     *,

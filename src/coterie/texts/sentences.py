@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie._util.validation import checked
 from coterie.texts.corpus import (
     as_table,
     clean_text,
@@ -28,7 +27,6 @@ ABBREVIATION = re.compile(
 SENTENCE_WORDS = 3  # at least; fewer belong to the sentence beside them
 
 
-@checked
 def split_sentences(data: Any, text_column: str | None = None) -> Any:
     """A table with a row for each sentence.
 

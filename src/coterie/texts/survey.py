@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from coterie._util.types import Ints
-from coterie._util.validation import check_integer, check_kind, checked
+from coterie._util.validation import check_integer
 from coterie.texts.corpus import (
     LISTED_ROWS,
     NOTE_TEXTS,
@@ -30,7 +30,6 @@ from coterie.texts.corpus import (
 EMPTY = np.uint64(2**64 - 1)  # stands for a row without a text
 
 
-@checked
 def survey(chunks: Iterable[Chunk], n: int, seed: int = 0, text_column: str = "text") -> Survey:
     """Look through a corpus once and draw ``n`` of its different texts.
 
@@ -45,7 +44,6 @@ def survey(chunks: Iterable[Chunk], n: int, seed: int = 0, text_column: str = "t
     """
     sampler = StreamSampler(n, seed)
     for chunk in chunks:
-        check_kind("chunks", chunk, Chunk, "parts of a table, as TextStream gives them")
         sampler.add(chunk)
     return sampler.done(text_column)
 

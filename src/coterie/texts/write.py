@@ -84,7 +84,7 @@ def check_suffix(path: Path) -> str:
     """The suffix of a table to write; rejects those that tell no format."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise UsageError(f"--out {path}: the suffix should be one of {', '.join(SUFFIXES)}.")
+        raise UsageError(f"`out` {path}: the suffix should be one of {', '.join(SUFFIXES)}.")
     return suffix
 
 

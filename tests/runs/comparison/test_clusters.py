@@ -130,4 +130,4 @@ def test_the_command_prints_what_python_finds(run: Path) -> None:
     told = json.loads(call("compare", run, "--clusters", one, two, "--no-texts", "--json").stdout)
     assert told == json.loads(json.dumps(found.without_texts().to_dict()))
     for wrong in ([], [run, "--clusters", one, two], ["--clusters", one, two, "--by", "rows"]):
-        assert says(call("compare", run, *wrong, code=2).output, "--clusters")
+        assert says(call("compare", run, *wrong, code=2).output, "`clusters`")

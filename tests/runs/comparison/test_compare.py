@@ -117,10 +117,8 @@ def test_what_cannot_be_compared_is_refused() -> None:
         compare(side("a", {"one": 0}), side("b", {"two": 0}))
     with raises(UsageError, "after; give one for", "2", "3"):
         compare([0, 1], [0, 1, 1])
-    with raises(UsageError, "should be one of", "--by"):
+    with raises(UsageError, "should be one of", "by"):
         compare([0], [0], by="guessing")
-    with raises(UsageError, "should be", "b", "3"):
-        compare([0, 1], 3)
 
 
 def test_labels_of_any_kind() -> None:

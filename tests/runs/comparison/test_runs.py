@@ -116,7 +116,7 @@ def test_two_columns_of_one_table(tmp_path) -> None:
     [
         (["nowhere.csv", "nowhere.csv"], 2, "there is no file"),
         (["a", "a", "--out", "page.pdf"], 2, "ends in .html"),
-        (["a", "a", "--by", "magic"], 2, "--by"),
+        (["a", "a", "--by", "magic"], 2, "`by`"),
         (["empty", "a"], 3, "holds no run: there"),
     ],
 )

@@ -11,7 +11,6 @@ from typing import Any
 
 from coterie._util.http import EndpointError, UnusableError
 from coterie._util.progress import Progress, working
-from coterie._util.validation import NonNegativeInt, check_kind, checked
 from coterie.describe import Cluster, rename_clusters
 from coterie.describe.names import numbered
 from coterie.describe.naming.endpoint import Endpoint
@@ -241,13 +240,12 @@ def _ask_all(
     return answers, failed, None
 
 
-@checked
 def name_clusters(  # noqa: PLR0913 - each is a choice of its own
     clusters: Sequence[Cluster],
     endpoint: str | Endpoint,
     *,
     model: str | None = None,
-    examples: NonNegativeInt = EXAMPLES,
+    examples: int = EXAMPLES,
     prompt: str | None = None,
     language: str | None = None,
     progress: Progress | None = None,
@@ -284,8 +282,6 @@ def name_clusters(  # noqa: PLR0913 - each is a choice of its own
     EndpointError
         The server cannot be used.
     """
-    for cluster in clusters:
-        check_kind("clusters", cluster, Cluster, "clusters from describe")
     there = Endpoint(endpoint) if isinstance(endpoint, str) else endpoint
     asked = NameOptions(model, examples, prompt, language)
     naming = ask_names(clusters, there, asked, progress=progress)

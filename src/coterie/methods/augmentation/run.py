@@ -10,7 +10,7 @@ from typing import Any
 
 from coterie._util.progress import Progress, make_progress, working
 from coterie._util.random import resolve_seed
-from coterie._util.validation import check_choice, checked
+from coterie._util.validation import check_choice
 from coterie.errors import DataError, UsageError
 from coterie.methods.augmentation.base import FORMAT, Augmenter, text_keys
 from coterie.methods.augmentation.eda import EDA
@@ -55,7 +55,6 @@ def make_augmenter(kind: str, device: str = "auto") -> Augmenter:
     return Contextual(model, device=device, **options)
 
 
-@checked
 def augment(
     texts: Any,
     kind: str | Augmenter = "eda",

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from coterie._util.types import Bools, Floats, Ints
-from coterie._util.validation import NonNegativeInt, check_path, checked, did_you_mean, whole_number
+from coterie._util.validation import check_path, did_you_mean, whole_number
 from coterie.describe.columns import as_text, rank_values, sort_into_periods
 from coterie.describe.describe import once, text_order
 from coterie.describe.tally import guess_columns
@@ -170,9 +170,8 @@ def _named(found: Sequence[Contrast], *, swap: bool = False) -> str:
     return ", ".join(f"{value} ({100 * x:.0f}% against {100 * y:.0f}%)" for (x, y), value in shown)
 
 
-@checked
 def compare_clusters(
-    run: str | Path | Clustering, a: int | str, b: int | str, *, examples: NonNegativeInt = 5
+    run: str | Path | Clustering, a: int | str, b: int | str, *, examples: int = 5
 ) -> ClusterComparison:
     """How two clusters of a run differ: words, texts, columns and periods.
 

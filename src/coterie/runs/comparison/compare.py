@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from coterie._util.folders import one_state
 from coterie._util.types import Bools, Floats, Ints
-from coterie._util.validation import check_annotated, check_choice, checked
+from coterie._util.validation import check_choice
 from coterie.arrays.metrics import ari, best_partners, nmi
 from coterie.errors import CoterieError, DataError, UsageError, counted
 from coterie.models.clusterer import TextClusterer
@@ -135,7 +133,7 @@ def pair_rows(a: Side, b: Side) -> Shared:
 
 def gather(a: Side, b: Side, shared: Shared, by: str = "auto") -> Evidence:
     """What clusters are matched by: shared rows, or the predictions of the saved models."""
-    check_choice("--by", by, WAYS)
+    check_choice("by", by, WAYS)
     smaller = min(int((side.labels >= 0).sum()) for side in (a, b))
     share = len(shared.rows_a) / max(smaller, 1)
     if by == "rows" or (by == "auto" and share >= ENOUGH):
@@ -147,8 +145,8 @@ def gather(a: Side, b: Side, shared: Shared, by: str = "auto") -> Evidence:
     if evidence is None:
         raise DataError(
             f"{a.title} and {b.title} have nothing to compare by: they share no row by id or text, "
-            "and there is no saved model with texts of the other side. See --id-column, "
-            "--text-column and --by."
+            "and there is no saved model with texts of the other side. See `id_column`, "
+            "`text_column` and `by`."
         )
     return evidence
 
@@ -206,7 +204,6 @@ def _load(side: Side) -> TextClusterer | None:
         return None
 
 
-@checked
 def compare(  # noqa: PLR0913 - what a table needs to be read
     a: Any,
     b: Any,
@@ -250,9 +247,6 @@ def compare(  # noqa: PLR0913 - what a table needs to be read
     (2, 0.67)
     """
     named = [source for source in (a, b) if isinstance(source, (str, Path, Side))]
-    for name, source in (("a", a), ("b", b)):
-        if not isinstance(source, Side):
-            check_annotated(name, source, str | Path | pa.Table | Iterable[Any])
     folders = [Path(source) for source in named if not isinstance(source, Side)]
 
     def read() -> Comparison:

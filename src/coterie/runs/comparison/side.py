@@ -93,7 +93,7 @@ def read_run_side(folder: Path, id_column: str | None = None) -> Side:
     columns = run.cells.column_names
     if chosen is not None and chosen not in columns:
         known = ", ".join(columns)
-        raise DataError(f"--id-column: {folder} has no column {chosen!r} (columns: {known}).")
+        raise DataError(f"`id_column`: {folder} has no column {chosen!r} (columns: {known}).")
     return Side(
         title=folder.name or str(folder),
         labels=run.labels,

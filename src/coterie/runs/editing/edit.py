@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie._util.folders import held
 from coterie._util.types import Bools, Floats
-from coterie._util.validation import check_path, checked
+from coterie._util.validation import check_path
 from coterie.arrays.assign import probabilities
 from coterie.arrays.metrics import silhouette
 from coterie.arrays.outliers import OutlierLimit
@@ -67,7 +67,6 @@ class Edited:
     notes: tuple[str, ...] = ()
 
 
-@checked
 def edit(
     target: Any,
     edits: object,
@@ -119,7 +118,6 @@ def edit(
     return Edited(folder, tuple(draft.done), names, tuple(draft.notes))
 
 
-@checked
 def cut(run: str | Path, clusters: int | str, *, version: str | None = None) -> int:
     """Show another cut of the merge tree of a run: so many clusters, or a named level.
 
@@ -153,7 +151,6 @@ def cut(run: str | Path, clusters: int | str, *, version: str | None = None) -> 
     return tree.at
 
 
-@checked
 def undo(run: str | Path, *, version: str | None = None) -> int:
     """Put a run back into its state before the last edits; all its files but the log are the same.
 

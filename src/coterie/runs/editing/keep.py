@@ -83,7 +83,7 @@ def _read_earlier(folder: Path, texts: Sequence[str]) -> EarlierRun:
         except (CoterieError, OSError) as error:
             if known == 0:
                 raise DataError(
-                    f"--keep {folder}: none of its texts is in the new data, and its model cannot "
+                    f"`keep` {folder}: none of its texts is in the new data, and its model cannot "
                     f"place new ones: {error}"
                 ) from error
     before[~np.isin(before, list(run.names))] = -1
