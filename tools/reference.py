@@ -116,7 +116,7 @@ def python() -> str:
 
 def _methods() -> Iterator[tuple[str, ...]]:
     for name, recipe in BUILT_IN.items():
-        page = name if (DOCS / "methods" / f"{name}.md").exists() else "baselines"
+        page = name if (DOCS / "methods" / f"{name}.md").exists() else "index"
         source = f"../../src/{recipe.cls.__module__.replace('.', '/')}.py"
         yield (
             f"`{name}`",
