@@ -49,7 +49,6 @@ Settings = Annotated[
 Show = Annotated[bool, typer.Option("--show", help="Print the existing results; run nothing.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")]
 SPREAD = "standard deviation of NMI in %, over seeds / over noise on the vectors"
-FORMATS = ("markdown", "csv", "latex")
 
 
 class _SuiteFirst(TyperGroup):
@@ -217,43 +216,24 @@ def _print(title: str, header: list[str], body: list[list[str]], *, markdown: bo
         show_table(title, header, body)
 
 
-def tables(
-    results: Results = Path("results"),
-    format: Annotated[
-        str, typer.Option("--format", "-f", help="markdown, csv (one line per number) or latex.")
-    ] = "markdown",
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File to write. Default: standard output.")
-    ] = None,
-) -> None:
-    """Our results beside every number that the papers print.
+def tables(results: Results = Path("results")) -> None:
+    """Our results beside every number that the papers print, in Markdown.
 
     Mean and deviation over seeds, ranks, differences, and marks where ours is better or worse by
     more than one deviation.
 
     Examples:
 
-        coterie-bench tables
-        coterie-bench tables --results results --format latex --out tables.tex
+        coterie-bench tables > tables.md
     """
-    from coterie._util.files import write_text
-    from coterie_bench.beside import details, long_form, overview
+    from coterie_bench.beside import details, overview
     from coterie_bench.tables import METRICS, read_folder
 
-    check_choice("--format", format, FORMATS)
     rows = read_folder(results) if results.is_dir() else []
     if not rows:
         raise UsageError(f"--results {results}: no result lines there; run: coterie-bench papers")
-    if format == "csv":
-        text = long_form(rows).to_csv()
-    else:
-        found = [*(overview(rows, metric) for metric in METRICS), *details(rows)]
-        text = "\n".join(t.to_markdown() if format == "markdown" else t.to_latex() for t in found)
-    if out is None:
-        typer.echo(text, nl=False)
-    else:
-        write_text(out, text)
-        say(f"wrote {out}")
+    found = [*(overview(rows, metric) for metric in METRICS), *details(rows)]
+    typer.echo("\n".join(table.to_markdown() for table in found), nl=False)
 
 
 def figures(
@@ -279,13 +259,9 @@ def figures(
     device: str = options.DEVICE,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the runs.")] = 0,
     settings: Settings = None,
-    again: Annotated[
-        bool, typer.Option("--redraw", help="Draw the figures in --out again, from NAME.json.")
-    ] = False,
-    names: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
     quiet: bool = options.QUIET,
 ) -> None:
-    """Draw the papers' figures, as SVG and PNG, with their numbers as JSON.
+    """Draw the papers' figures, as SVG, with their numbers as JSON.
 
     Bars and sweeps come from result lines. Maps, and what changes over training, need a run on a
     data set: sample, or a benchmark. Labels are used for colours and scores only.
@@ -294,31 +270,21 @@ def figures(
 
         coterie-bench figures --results results --out figures
         coterie-bench figures --dataset stackoverflow --limit 5000 --only sccl-distances
-        coterie-bench figures --out figures --redraw
     """
     from coterie_bench.data import load_data
-    from coterie_bench.figures import FIGURES, Short, cut, draw_all, redraw
+    from coterie_bench.figures import Short, cut, draw_all
 
-    if names:
-        rows = [[name, d.about, d.lines or "a run"] for name, d in FIGURES.items()]
-        show_table("", ["figure", "of", "from"], rows)
-        return
     if other is not None and other == dataset:
         raise UsageError(f"--other {other}: these are the texts trained on; name another data set.")
+    short = None
+    if dataset is not None:
+        other = other or (None if dataset == "sample" else "sample")
+        own = cut(load_data(dataset, data), limit, seed)
+        more = cut(load_data(other, data), limit, seed) if other else None
+        given = _pairs(settings) | ({} if encoder is None else {"encoder": encoder})
+        short = Short(data=own, parameters=given, folder=data, seed=seed, device=device, other=more)
     chosen = None if only is None else only.split(",")
-    if again:
-        made = redraw(out, chosen, _teller(quiet))
-    else:
-        short = None
-        if dataset is not None:
-            other = other or (None if dataset == "sample" else "sample")
-            own = cut(load_data(dataset, data), limit, seed)
-            more = cut(load_data(other, data), limit, seed) if other else None
-            given = _pairs(settings) | ({} if encoder is None else {"encoder": encoder})
-            short = Short(
-                data=own, parameters=given, folder=data, seed=seed, device=device, other=more
-            )
-        made = draw_all(out, results, short, only=chosen, tell=_teller(quiet))
+    made = draw_all(out, results, short, only=chosen, tell=_teller(quiet))
     say(f"wrote {len(made)} files to {out}" if made else "there was nothing to draw")
 
 

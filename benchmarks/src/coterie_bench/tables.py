@@ -1,15 +1,13 @@
-"""Tables from result lines: mean and deviation over seeds, in Markdown, CSV or LaTeX."""
+"""Tables from result lines: mean and deviation over seeds, in Markdown."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from coterie_bench.datasets import BENCHMARKS
 from coterie_bench.ledger import Row, key_of, read_results
@@ -89,19 +87,6 @@ class Table:
         """Heading, caption, table."""
         table = markdown(_cells(self.header), [_cells(line) for line in self.body])
         return f"{'#' * level} {self.title}\n\n{self.caption}\n\n{table}"
-
-    def frame(self) -> pd.DataFrame:
-        """The cells as pandas has them."""
-        return pd.DataFrame(self.body, columns=self.header)
-
-    def to_latex(self) -> str:
-        """A floating table; needs the package booktabs."""
-        caption = re.sub(r"([%&_#$])", r"\\\1", f"{self.title}. {self.caption}")
-        return str(self.frame().to_latex(index=False, escape=True, caption=caption))
-
-    def to_csv(self) -> str:
-        """Header and lines; the caption is left to the reader's file name."""
-        return str(self.frame().to_csv(index=False, lineterminator="\n"))
 
 
 def _cells(line: Sequence[str]) -> list[str]:

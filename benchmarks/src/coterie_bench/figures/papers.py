@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,19 +15,18 @@ from coterie._util.types import Floats
 from coterie.arrays.kmeans import KMeans
 from coterie.arrays.metrics import accuracy, nmi, silhouette
 from coterie.arrays.neighbors import unit_rows
-from coterie.errors import DataError, TrainingError, UsageError
+from coterie.errors import DataError, UsageError
 from coterie.methods.aecl import stray_similarity
 from coterie_bench.analysis import (
     average_precision,
     cluster_distances,
     reciprocal_rank,
-    stage_indices,
 )
-from coterie_bench.figures.picture import Bars, Histogram, Lines, Panel, Picture, Table
+from coterie_bench.figures.picture import Bars, Lines, Panel, Picture
 from coterie_bench.figures.short import Short, columns_of, first_and_last
 from coterie_bench.ledger import Row
 from coterie_bench.suites import SUITES, SWEEPS
-from coterie_bench.tables import METRICS, Measured, about, cell, entries_of
+from coterie_bench.tables import METRICS, Measured, about, entries_of
 
 LEFT = "as training left it"
 
@@ -102,12 +100,8 @@ def _about(found: Sequence[Measured]) -> str:
 # SCCL
 
 OBJECTIVES = [entry.label for entry in SUITES["sccl-ablations"].entries]
-# Lines of the suite sccl-views: how much was changed, with and without swapped letters on top.
-RATES = (10, 20, 30)
-VIEWS = ("contextual", "contextual + CharSwap")
 KINDS = ("predicted", "true")  # clusters
 OBJECTIVE_FORMS = {"SCCL": "joint", "instances only": "instance", "clusters only": "clustering"}
-COSINE_EDGES = tuple(float(edge) for edge in np.arange(-4, 21) / 20)
 
 
 def sccl_objectives(rows: Sequence[Row]) -> Picture | None:
@@ -118,87 +112,6 @@ def sccl_objectives(rows: Sequence[Row]) -> Picture | None:
 def sccl_temperature(rows: Sequence[Row]) -> Picture | None:
     """The temperature of the contrast."""
     return curves_of(rows, "sccl", SWEEPS["sccl"], "SCCL")
-
-
-def sccl_views(rows: Sequence[Row]) -> Picture | None:
-    """Figure 5: substitution alone or with swapped letters, and how far it moves a text.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        Lines of ``sccl-views`` and ``view-cosines``.
-    """
-    runs = [row for row in rows if "scores" in row]
-    moved = [row for row in rows if "cosine" in row]
-    panels: list[Panel] = []
-    columns = 2
-    for name in dict.fromkeys(row["dataset"] for row in rows):
-        scores = scores_by_rate([row for row in runs if row["dataset"] == name])
-        cosines = cosines_by_rate([row for row in moved if row["dataset"] == name])
-        if not scores or not cosines:
-            continue
-        columns = max(columns, 1 + len(cosines))  # a row for each data set
-        panels.append(
-            Lines(
-                x="words substituted in %", y="ACC in %", series=scores, title=f"{name}: accuracy"
-            )
-        )
-        panels += [
-            Histogram(
-                x="cosine of a text and its augmentation",
-                y="share of augmentations in %",
-                edges=list(COSINE_EDGES),
-                series=series,
-                title=f"{name}: {rate}% substituted, before training",
-            )
-            for rate, series in cosines.items()
-        ]
-    if not panels:
-        return None
-    counts = Counter((row["dataset"], row["label"]) for row in runs)
-    least, most = min(counts.values()), max(counts.values())
-    seeds = f"{least} to {most} seeds" if least < most else f"{most} seed{'s' * (most > 1)}"
-    subtitle = f"1,000 steps, {seeds}, {LEFT}; histograms: 2,000 texts"
-    return Picture(
-        title="SCCL: contextual augmentations alone, and with swapped letters",
-        subtitle=subtitle,
-        about=about(runs),
-        panels=panels,
-        columns=columns,
-    )
-
-
-def scores_by_rate(runs: Sequence[Row]) -> dict[str, list[list[float]]]:
-    """ACC over the share of words changed, for each form, and that of the start."""
-    out: dict[str, list[list[float]]] = {}
-    for form in VIEWS:
-        for rate in RATES:
-            own = [r for r in runs if r["label"] == f"SCCL, {form} {rate}%"]
-            if own:
-                left = [{"scores": r["trained_scores"] or r["scores"]} for r in own]
-                found = cell(left, "acc")
-                out.setdefault(form, []).append([rate, found.mean, found.deviation])
-    if out:
-        start = cell(runs, "acc", "start_scores").mean
-        ends = sorted({point[0] for points in out.values() for point in points})
-        out["before training (k-means)"] = [[rate, start, 0.0] for rate in ends]
-    return out
-
-
-def cosines_by_rate(moved: Sequence[Row]) -> dict[int, dict[str, list[float]]]:
-    """Share of augmentations in each bin of cosines, in per cent, by rate, then form.
-
-    The newest line of a label counts.
-    """
-    newest = {row["label"]: row["cosine"]["histogram"] for row in moved}
-    out: dict[int, dict[str, list[float]]] = {}
-    for rate in RATES:
-        for form in VIEWS:
-            counts = newest.get(f"{form} {rate}%")
-            if counts is not None:
-                shares = [100 * count / sum(counts) for count in counts]
-                out.setdefault(rate, {})[form] = shares
-    return out
 
 
 def sccl_distances(short: Short) -> Picture:
@@ -312,7 +225,6 @@ RECONSTRUCTIONS = {"DECCRL": "topics", "without CRL": "none", "without CRL, with
 NUMBERS = (1, 5, 10, 15, 20, 25, 30)  # of topics
 TOPICS = {"DECCRL": 5.0, **{f"{t} topics": float(t) for t in NUMBERS}}
 FELT = {"topic_weight=0.1": 5.0, **{f"{t} topics, weight 0.1": float(t) for t in NUMBERS}}
-WORDS = 4  # of each topic, as the paper shows
 
 
 def deccrl_silhouettes(short: Short) -> Picture:
@@ -342,51 +254,11 @@ def deccrl_topics(rows: Sequence[Row]) -> Picture | None:
     return curves_of(rows, "deccrl", sweeps, "DECCRL", "n_topics")
 
 
-WEIGHTS = {"DECCRL": 0.001, **{f"topic_weight={w:g}": w for w in (0.01, 0.1, 1.0)}}
-
-
-def deccrl_weights(rows: Sequence[Row]) -> Picture | None:
-    """The weight of the reconstruction."""
-    return curves_of(rows, "deccrl", {"topic_weight": WEIGHTS}, "DECCRL")
-
-
-def deccrl_topic_table(short: Short) -> Picture:
-    """Table 4: words of the topics of each cluster."""
-    model: Any = short.make("deccrl").fit(short.data.texts)
-    if model.topics_ is None:
-        raise TrainingError("the run has no topics: its texts have no words in common.")
-    most = max(len(cluster) for cluster in model.topics_)
-    header = ["cluster", *(f"topic {t + 1}" for t in range(most))]
-    body = [
-        [str(k), *(", ".join(words[:WORDS]) for words in cluster)]
-        for k, cluster in enumerate(model.topics_)
-    ]
-    return short.picture("DECCRL: words of the topics", [Table(header=header, rows=body)])
-
-
 # ClusterBERT
 
 INDICES = {"nmi": "NMI in %", "acc": "ACC in %", "silhouette": "silhouette", "dunn": "Dunn index"}
 VARIANTS = {"ClusterBERT": True, "without reconstruction": False}
 CANDIDATES, QUERIES = 20, 300  # of a query, as in AskUbuntu; at most so many queries
-
-
-def cluster_bert_stages(short: Short) -> Picture:
-    """Figure 3: NMI, ACC, silhouette and Dunn index after each stage."""
-    seen = trace_stages(short)
-    names = [str(row["stage"]) for row in seen]
-    panels = []
-    for key, label in INDICES.items():
-        unit = 100 if key in ("nmi", "acc") else 1
-        points = [[i, unit * row[key]] for i, row in enumerate(seen) if row[key] is not None]
-        panels.append(Lines(x="after stage", y=label, series={label: points}, ticks=names))
-    return short.picture("ClusterBERT: indices after each stage", list(panels), columns=2)
-
-
-def trace_stages(short: Short) -> list[dict[str, Any]]:
-    """Indices of the clusters at the start and after each stage."""
-    model = short.make("cluster-bert", "fast", record_stages=True).fit(short.data.texts)
-    return stage_indices(model, short.data.labels)
 
 
 def cluster_bert_stages_by_set(rows: Sequence[Row]) -> Picture | None:

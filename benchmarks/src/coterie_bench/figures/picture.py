@@ -1,20 +1,17 @@
-"""A figure as numbers (JSON), and its drawing (SVG or PNG, by matplotlib)."""
+"""A figure as numbers (JSON), and its drawing (SVG, by matplotlib)."""
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import textwrap
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from coterie._util.files import atomic_path, plain
+from coterie._util.files import atomic_path, plain, write_text
 from coterie._util.validation import need
-from coterie.errors import DataError
 
 DIGITS = 5  # that count, of every number in a file
 
@@ -32,38 +29,24 @@ class Lines:
     title : str
     ticks : list of str, optional
         Names of the places 0, 1, 2 on the x axis.
-    log : bool or "both"
-        Whether the x axis is logarithmic, or both are.
+    log : bool
+        Whether the x axis is logarithmic.
     """
 
-    kind: ClassVar[str] = "lines"
     x: str
     y: str
     series: dict[str, list[list[float]]]
     title: str = ""
     ticks: list[str] | None = None
-    log: bool | str = False
+    log: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bars:
     """Bars side by side; ``groups`` is group, then bar, then [mean, deviation]."""
 
-    kind: ClassVar[str] = "bars"
     y: str
     groups: dict[str, dict[str, list[float]]]
-    title: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Histogram:
-    """Outlines of histograms over the same ``edges``; ``series`` has one value for each bin."""
-
-    kind: ClassVar[str] = "histogram"
-    x: str
-    y: str
-    edges: list[float]
-    series: dict[str, list[float]]
     title: str = ""
 
 
@@ -71,25 +54,13 @@ class Histogram:
 class Points:
     """A map; ``classes`` has a number for each point, 0 for the largest class."""
 
-    kind: ClassVar[str] = "points"
     x: list[float]
     y: list[float]
     classes: list[int]
     title: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """Words, not drawn."""
-
-    kind: ClassVar[str] = "table"
-    header: list[str]
-    rows: list[list[str]]
-    title: str = ""
-
-
-Panel = Lines | Bars | Histogram | Points | Table
-KINDS: dict[str, type[Panel]] = {c.kind: c for c in (Lines, Bars, Histogram, Points, Table)}
+Panel = Lines | Bars | Points
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,40 +83,6 @@ class Picture:
     subtitle: str = ""
     about: str = ""
     columns: int = 3
-
-    def to_json(self) -> str:
-        """A JSON text with one panel a line."""
-        head = {k: getattr(self, k) for k in ("title", "subtitle", "about", "columns")}
-        lines = [f"  {_dump(key)}: {_dump(value)}" for key, value in head.items()]
-        panels = [f"    {_dump(_to_dict(panel))}" for panel in self.panels]
-        lines.append('  "panels": [\n' + ",\n".join(panels) + "\n  ]")
-        return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def read_picture(file: Path) -> Picture:
-    """The picture whose numbers are in a file."""
-    try:
-        found = json.loads(file.read_text("utf-8"))
-        panels = [_to_panel(dict(panel)) for panel in found.pop("panels")]
-        return Picture(panels=panels, **found)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise DataError(
-            f"{file} does not contain the numbers of a figure ({error}); make it again "
-            "with: coterie-bench figures"
-        ) from error
-
-
-def _to_dict(panel: Panel) -> dict[str, Any]:
-    shown = {f.name: getattr(panel, f.name) for f in dataclasses.fields(panel)}
-    return {"kind": panel.kind, **shown}
-
-
-def _to_panel(found: dict[str, Any]) -> Panel:
-    return KINDS[found.pop("kind")](**found)
-
-
-def _dump(value: Any) -> str:
-    return json.dumps(_short(value), ensure_ascii=False, default=plain)
 
 
 def _short(value: Any) -> Any:
@@ -202,7 +139,7 @@ def draw(picture: Picture) -> Figure:
         for i, panel in enumerate(picture.panels):
             axes = figure.add_subplot(down, across, i + 1)
             axes.set_title(panel.title, loc="left")
-            DRAW[panel.kind](axes, panel, names)
+            _draw(axes, panel, names)
         head = (picture.title, picture.subtitle)
         rows = [row for text in head for row in textwrap.wrap(text, int(LETTERS * width))]
         figure.suptitle("\n".join(rows), x=0.01, ha="left")
@@ -214,7 +151,7 @@ def names_of(picture: Picture) -> list[str]:
     """Names of all series, in the order of their colors; none where a name says nothing new."""
     found: list[list[str]] = []
     for panel in picture.panels:
-        if isinstance(panel, (Lines, Histogram)):
+        if isinstance(panel, Lines):
             found.append(list(panel.series))
         elif isinstance(panel, Bars):
             found.append([name for bars in panel.groups.values() for name in bars])
@@ -258,8 +195,6 @@ def _lines(axes: Any, panel: Lines, names: list[str]) -> None:
         )
     axes.set_xlabel(panel.x)
     axes.set_ylabel(panel.y)
-    if panel.log == "both":
-        axes.set_yscale("log")
     if panel.ticks is not None:
         axes.set_xticks(range(len(panel.ticks)), panel.ticks)
     else:
@@ -271,9 +206,6 @@ def _ticks(axes: Any, panel: Lines) -> None:
     values = sorted({point[0] for points in panel.series.values() for point in points})
     if panel.log:
         axes.set_xscale("log")
-    if panel.log == "both":  # a wide range: a tick for each power of ten
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        return
     if panel.log or len(values) <= FEW:
         axes.set_xticks(values, [f"{value:g}" for value in values])
         axes.set_xticks([], minor=True)
@@ -308,22 +240,7 @@ def _bars(axes: Any, panel: Bars, names: list[str]) -> None:
     axes.set_ylabel(panel.y)
 
 
-def _histogram(axes: Any, panel: Histogram, names: list[str]) -> None:
-    for name, values in panel.series.items():
-        i = _place(names, name)
-        axes.stairs(
-            values,
-            panel.edges,
-            color=COLORS[i % len(COLORS)],
-            label=name,
-            linestyle=DASHES[i % len(DASHES)],
-            linewidth=1.6,
-        )
-    axes.set_xlabel(panel.x)
-    axes.set_ylabel(panel.y)
-
-
-def _points(axes: Any, panel: Points, names: list[str]) -> None:
+def _points(axes: Any, panel: Points) -> None:
     size = min(16.0, max(2.0, 8000 / max(len(panel.x), 1)))  # fewer texts, larger points
     marked = [COLORS[c] if c < len(COLORS) else OTHERS for c in panel.classes]
     order = sorted(range(len(marked)), key=lambda i: marked[i] != OTHERS)  # grey lies below
@@ -344,32 +261,23 @@ def _points(axes: Any, panel: Points, names: list[str]) -> None:
         spine.set_visible(False)
 
 
-DRAW: dict[str, Callable[[Any, Any, list[str]], None]] = {
-    "lines": _lines,
-    "bars": _bars,
-    "histogram": _histogram,
-    "points": _points,
-}
+def _draw(axes: Any, panel: Panel, names: list[str]) -> None:
+    if isinstance(panel, Lines):
+        _lines(axes, panel, names)
+    elif isinstance(panel, Bars):
+        _bars(axes, panel, names)
+    else:
+        _points(axes, panel)
 
 
-def save(
-    picture: Picture, folder: Path, name: str, formats: Sequence[str] = ("svg", "png")
-) -> list[Path]:
-    """Write NAME.svg and NAME.png; the same numbers give the same bytes."""
+def save(picture: Picture, folder: Path, name: str) -> list[Path]:
+    """Write NAME.json and NAME.svg; the same numbers give the same bytes."""
     matplotlib: Any = need("matplotlib", "plots")
-    folder.mkdir(parents=True, exist_ok=True)
+    numbers, drawn = folder / f"{name}.json", folder / f"{name}.svg"
+    text = json.dumps(_short(dataclasses.asdict(picture)), ensure_ascii=False, default=plain)
+    write_text(numbers, f"{text}\n")
     figure = draw(picture)
-    out = []
-    with matplotlib.rc_context(STYLE):
-        for ending in formats:
-            out.append(folder / f"{name}.{ending}")
-            metadata = {"Title": picture.title, "Description": mark_of(picture)}
-            extra = {"Date": None} if ending == "svg" else {}
-            with atomic_path(out[-1]) as temporary:
-                figure.savefig(temporary, format=ending, metadata=metadata | extra, dpi=150)
-    return out
-
-
-def mark_of(picture: Picture) -> str:
-    """What an SVG says about the numbers it was drawn from, to tell whether it is out of date."""
-    return f"numbers {hashlib.sha256(picture.to_json().encode()).hexdigest()}"
+    with matplotlib.rc_context(STYLE), atomic_path(drawn) as temporary:
+        metadata = {"Title": picture.title, "Date": None}
+        figure.savefig(temporary, format="svg", metadata=metadata, dpi=150)
+    return [numbers, drawn]
