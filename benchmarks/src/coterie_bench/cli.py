@@ -24,7 +24,6 @@ from coterie.errors import UsageError
 
 if TYPE_CHECKING:
     from coterie_bench.ledger import Row
-    from coterie_bench.run import Task
     from coterie_bench.suites import Suite
 
 Data = Annotated[
@@ -110,8 +109,7 @@ def run(
     """Run a suite and print mean and deviation over seeds, as ACC / NMI in %.
 
     Labels are used for scoring only. Runs that are in the result file already are not repeated, and
-    several commands may write to one file. Several suites, with commas, share the processes of
-    --jobs, and the runs of the first begin first. On a GPU many processes are faster with NVIDIA's
+    several commands may write to one file. On a GPU many processes are faster with NVIDIA's
     Multi-Process Service (nvidia-cuda-mps-control -d).
 
     Examples:
@@ -124,7 +122,7 @@ def run(
     """
     from coterie_bench import tables as t
     from coterie_bench.noise import summarize_stability
-    from coterie_bench.run import Options, Task, run_tasks
+    from coterie_bench.run import Options, run_suite
     from coterie_bench.suites import SUITES, plan
 
     if suite == "list":
@@ -143,15 +141,16 @@ def run(
         protocol=protocol,
         find_k=find_k,
     )
-    tasks = [Task(s, _seeds(seeds), options, out / f"{s.name}.jsonl") for s in suites]
-    if show:
-        results = [_shown(task) for task in tasks]
-    else:
-        results = run_tasks(tasks, tell=_teller(quiet), jobs=jobs)
     kinds = {"speed": ("", t.summarize_speed), "stability": (SPREAD, summarize_stability)}
-    for task, lines in zip(tasks, results, strict=True):
-        title, summarize = kinds.get(task.suite.name, ("ACC / NMI in %", t.summarize))
-        title = title if len(tasks) == 1 else f"{task.suite.name}: {title}"
+    for chosen in suites:
+        file = out / f"{chosen.name}.jsonl"
+        if show:
+            lines = _shown(chosen, file)
+        else:
+            more: dict[str, Any] = {"seeds": _seeds(seeds), "jobs": jobs}
+            lines = run_suite(chosen, file, options, tell=_teller(quiet), **more)
+        title, summarize = kinds.get(chosen.name, ("ACC / NMI in %", t.summarize))
+        title = title if len(suites) == 1 else f"{chosen.name}: {title}"
         _print(title, *summarize(lines), markdown=markdown)
 
 
@@ -161,14 +160,14 @@ def _suite(name: str) -> Suite:
     return SUITES[check_choice("suite", name, SUITES)]
 
 
-def _shown(task: Task) -> list[Row]:
+def _shown(suite: Suite, file: Path) -> list[Row]:
     """The lines of a suite that there are."""
     from coterie_bench.ledger import read_results
 
-    files = [task.file, *task.also]
+    files = [file, *(file.with_name(f"{part}.jsonl") for part in suite.parts)]
     if not any(file.exists() for file in files):
-        raise UsageError(f"--show: there is no {task.file}.")
-    labels = {entry.label for entry in task.suite.entries}
+        raise UsageError(f"--show: there is no {file}.")
+    labels = {entry.label for entry in suite.entries}
     return [row for row in read_results(files) if row["label"] in labels]
 
 
@@ -204,7 +203,11 @@ def _pairs(settings: list[str] | None) -> dict[str, Any]:
 
 
 def _teller(quiet: bool) -> Callable[[str], None]:
-    return (lambda line: None) if quiet else say
+    return _hush if quiet else say
+
+
+def _hush(line: str) -> None:
+    """Say nothing."""
 
 
 def _print(title: str, header: list[str], body: list[list[str]], *, markdown: bool) -> None:
@@ -304,7 +307,6 @@ def datasets(
         coterie-bench datasets show stackoverflow
         coterie-bench datasets get tweet --data benchmarks
     """
-    from coterie._util.progress import make_progress
     from coterie_bench.datasets import CARDS, PAIRS, get_dataset, locate_dataset
 
     check_choice("action", action, ["list", "show", "get"])
@@ -323,7 +325,7 @@ def datasets(
         raise UsageError(f"coterie-bench datasets {action} needs the name of a data set.")
     card = CARDS[check_choice("data set", name, CARDS)]
     if action == "get":
-        typer.echo(str(get_dataset(name, data, progress=make_progress(1))))
+        typer.echo(str(get_dataset(name, data)))
         return
     facts = asdict(card) | {
         "address": card.address,

@@ -6,15 +6,15 @@ Labels are used for scoring alone.
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
-import queue
-import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from coterie_bench.suites import PROTOCOLS, Entry, Job, Suite, plan
 
 log = logging.getLogger(__name__)
 
-Report = Callable[[Row], None]
+Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,7 @@ def run_suite(
     options: Options,
     *,
     seeds: Iterable[int] | None = None,
-    tell: Callable[[str], None] = log.info,
+    tell: Tell = log.info,
     jobs: int = 1,
 ) -> list[Row]:
     """Run what ``file`` does not hold yet and append a line per run.
@@ -121,7 +121,7 @@ def run_suite(
     options : Options
     seeds : iterable of int, optional
     tell : callable
-        Gets a line for each run that ends.
+        Gets a line for each run that ends; a function of a module where there are more processes.
     jobs : int, default=1
         Processes at a time.
 
@@ -130,78 +130,61 @@ def run_suite(
     list of dict
         All lines of ``file``, and those of the suite that the files of its parts hold.
     """
-    chosen = None if seeds is None else tuple(seeds)
-    return run_tasks([Task(suite, chosen, options, file)], tell=tell, jobs=jobs)[0]
-
-
-def run_tasks(
-    tasks: Sequence[Task], *, tell: Callable[[str], None] = log.info, jobs: int = 1
-) -> list[list[Row]]:
-    """The same for several suites, whose runs the processes share; the lines of each."""
     check_integer("jobs", jobs)
-    for task in tasks:
-        check_choice("protocol", task.options.protocol, PROTOCOLS)
+    check_choice("protocol", options.protocol, PROTOCOLS)
+    task = Task(suite, None if seeds is None else tuple(seeds), options, file)
     # Before the first run: are all data there?
-    keys = [{key_of(task.prepare(job)[0]) for job in task.jobs()} for task in tasks]
-    total = sum(map(len, keys))
-    count = sum(len(own & task.ledger().done()) for own, task in zip(keys, tasks, strict=True))
-    failures: list[str] = []
-
-    def report(event: Row) -> None:
-        nonlocal count
-        if "error" in event:
-            failures.append(event["error"])
-            tell(f"failed: {event['error']}")
-        else:
-            count += 1
-            tell(f"[{count}/{total}] {told(event)}")
-
+    keys = frozenset(key_of(task.prepare(job)[0]) for job in task.jobs())
     try:
-        if jobs == 1:
-            work(tasks, report)
-        else:
-            run_jobs(tasks, min(jobs, total), report)
+        failures = work(task, keys, tell) if jobs == 1 else share(task, keys, tell, jobs)
     finally:
-        for task in tasks:
-            task.ledger().tidy()
+        task.ledger().tidy()
     if failures:
-        raise CoterieError(f"{len(failures)} of {total} runs failed, first {failures[0]}")
-    return [
-        read_results([task.file]) + [row for row in read_results(task.also) if key_of(row) in own]
-        for own, task in zip(keys, tasks, strict=True)
-    ]
+        raise CoterieError(f"{len(failures)} of {len(keys)} runs failed, first {failures[0]}")
+    return read_results([file]) + [row for row in read_results(task.also) if key_of(row) in keys]
 
 
-def work(tasks: Sequence[Task], report: Report, broken: MutableSequence[int] | None = None) -> None:
-    """Do the runs that nobody has done or is doing, until none is left.
+def work(task: Task, keys: frozenset[str], tell: Tell) -> list[str]:
+    """Do the runs that nobody has done or is doing, until none is left; what failed, in words.
 
-    A run that breaks down is reported and the others go on. ``broken`` has a number for each run,
-    not zero if it broke down; processes that share it do not try such a run again.
+    A run that breaks down is told and the others go on.
     """
-    ledgers = [task.ledger() for task in tasks]
-    runs = [(t, own, job) for t, own in zip(tasks, ledgers, strict=True) for job in t.jobs()]
-    broken = bytearray(len(runs)) if broken is None else broken
-    homes: dict[str, Path] = {}  # a run of two suites is for the first of them
+    ledger = task.ledger()
+    broken: dict[str, str] = {}
     again = True
     while again:  # what another process gave up is free again
         again = False
-        for number, (task, ledger, job) in enumerate(runs):
+        for job in task.jobs():
             row, model, data = task.prepare(job)
             key = key_of(row)
-            common = homes.setdefault(key, task.file) in task.also
-            if common or broken[number] or key in ledger.done():
+            if key in broken or key in ledger.done():
                 continue
             with ledger.claim(key) as ours:
-                if not ours or broken[number]:
+                if not ours:
                     continue
                 again = True
                 try:
                     ledger.append(_run(row, model, data, task.options))
-                    report(row)
+                    tell(f"[{len(keys & ledger.done())}/{len(keys)}] {told(row)}")
                 except Exception as error:  # whatever it is, the other runs may be well
                     log.debug("a run broke down", exc_info=True)
-                    broken[number] = 1
-                    report({"error": f"{name_of(job)}: {type(error).__name__}: {error}"})
+                    broken[key] = f"{name_of(job)}: {type(error).__name__}: {error}"
+                    tell(f"failed: {broken[key]}")
+    return list(broken.values())
+
+
+def share(task: Task, keys: frozenset[str], tell: Tell, jobs: int) -> list[str]:
+    """The same by ``jobs`` processes; they are started anew, as a GPU does not survive a fork."""
+    with threads_shared(jobs), ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        running = [pool.submit(work, task, keys, tell) for _ in range(min(jobs, len(keys)))]
+        try:
+            found = [failure for one in running for failure in one.result()]
+        except BrokenProcessPool as error:
+            raise CoterieError(
+                "A process ended before its work was done, often for want of memory. Run the "
+                "command again with fewer --jobs: lines that are written stay."
+            ) from error
+    return list(dict.fromkeys(found))
 
 
 def name_of(job: Job) -> str:
@@ -279,60 +262,6 @@ def run_one(model: TextClusterer, data: Data, options: Options) -> Row:
     """Fit on the texts alone, then score; "auto" as pooling does not say what it came to."""
     found = score_fit(model, data, options.device)
     return found | {"pooling": getattr(model.encoder_, "pooling", None)}
-
-
-WAIT = 0.2  # seconds between two looks at whether the processes live
-
-
-def run_jobs(tasks: Sequence[Task], jobs: int, report: Report) -> None:
-    """Work at suites with ``jobs`` processes and pass on what they report.
-
-    They are started anew, not forked: a GPU does not survive a fork. If this process is
-    interrupted, they end, and what they were at is lost; lines that are written stay.
-    """
-    context = multiprocessing.get_context("spawn")
-    events: Any = context.Queue()
-    broken: Any = context.RawArray("b", sum(len(task.jobs()) for task in tasks))
-    with threads_shared(jobs):
-        given = (tasks, events, broken)
-        workers = [context.Process(target=_serve, args=given) for _ in range(jobs)]
-        for process in workers:
-            process.start()
-    try:
-        while any(process.is_alive() for process in workers):
-            _pass_on(events, report, WAIT)
-        for process in workers:
-            process.join()
-        while _pass_on(events, report, WAIT):
-            pass
-    finally:
-        for process in workers:
-            if process.is_alive():
-                process.terminate()
-            process.join()
-    lost = [process.exitcode for process in workers if process.exitcode]
-    if lost:
-        raise CoterieError(
-            f"{len(lost)} of {jobs} processes ended with exit code {lost[0]}; a negative "
-            "code is a signal, and -9 often means out of memory. Run the command again "
-            "with fewer --jobs."
-        )
-
-
-def _pass_on(events: Any, report: Report, wait: float) -> bool:
-    with suppress(queue.Empty):
-        report(events.get(timeout=wait))
-        return True
-    return False
-
-
-def _serve(tasks: Sequence[Task], events: Any, broken: Any) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process hears it and ends this one
-
-    def report(event: Row) -> None:
-        events.put(event)
-
-    work(tasks, report, broken)
 
 
 @contextmanager

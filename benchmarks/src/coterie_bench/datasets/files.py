@@ -9,15 +9,13 @@ import json
 import logging
 import os
 import re
-import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from coterie._util.files import atomic_path, open_own, sha256_file
-from coterie._util.progress import Progress
+from coterie._util.files import atomic_path, sha256_file
 from coterie._util.validation import check_choice
 from coterie.errors import DataError, MissingError
 from coterie_bench.datasets.cards import CARDS, PAIRS, Card
@@ -207,16 +205,11 @@ FORMATS: dict[str, Callable[[Sequence[bytes]], Iterable[Row]]] = {
 
 log = logging.getLogger(__name__)
 
-BLOCK = 1 << 16
 TIMEOUT = 30.0
 
 
 def get_dataset(
-    name: str,
-    folder: Path | None = None,
-    *,
-    urls: Sequence[str] | None = None,
-    progress: Progress | None = None,
+    name: str, folder: Path | None = None, *, urls: Sequence[str] | None = None
 ) -> Path:
     """Download a data set into ``folder`` and return the path of its CSV.
 
@@ -228,67 +221,35 @@ def get_dataset(
         Default: ``COTERIE_DATA``, else a cache folder of the user.
     urls : sequence of str, optional
         Mirrors of the source files, in the card's order; the checksum stays the same.
-    progress : Progress, optional
     """
     card = CARDS[check_choice("data set", name, CARDS)]
     folder = folder or default_folder()
     target = folder / card.file
-    if target.exists() and _digest(target.read_bytes()) == card.sha256:
+    if target.exists() and sha256_file(target) == card.sha256:
         log.info("%s is already there", target)
         return target
     if not (urls or card.urls):
         raise MissingError(f"the data set {name!r} is not in {folder}; {card.remedy}")
-    parts = [
-        fetch(url, folder / f".{card.file}.{number}.part", progress or Progress())
-        for number, url in enumerate(urls or card.urls)
-    ]
-    content = convert(card.format, [part.read_bytes() for part in parts])
-    if _digest(content) != card.sha256:
-        for part in parts:
-            part.unlink(missing_ok=True)
+    content = convert(card.format, [fetch(url) for url in urls or card.urls])
+    found = hashlib.sha256(content).hexdigest()
+    if found != card.sha256:
         raise DataError(
             f"the file that {card.address} sent for {name!r} is not the expected data "
-            f"(sha256 {_digest(content)[:12]}..., expected {card.sha256[:12]}...); "
-            "nothing was kept."
+            f"(sha256 {found[:12]}..., expected {card.sha256[:12]}...); nothing was kept."
         )
+    target.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(target) as temporary:
         temporary.write_bytes(content)
-    for part in parts:
-        part.unlink(missing_ok=True)
     return target
 
 
-def fetch(url: str, part: Path, progress: Progress) -> Path:
-    """Download ``url`` to ``part``, continuing what an earlier attempt left there."""
-    part.parent.mkdir(parents=True, exist_ok=True)
-    have = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+def fetch(url: str) -> bytes:
+    """What is at an address; no source is larger than some megabytes."""
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-            resumed = answer.status == 206
-            have = have if resumed else 0
-            total = have + int(answer.headers.get("Content-Length") or 0)
-            progress.start("download", max(total, 1), have)
-            with open_own(part) as file:
-                file.truncate(have)
-                while block := answer.read(BLOCK):
-                    file.write(block)
-                    have += len(block)
-                    progress.advance(have)
-            progress.stop()
-    except urllib.error.HTTPError as error:
-        if error.code == 416:  # everything is there already
-            return part
-        raise MissingError(f"{url} answered {error.code} {error.reason}.") from error
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
-        reason = getattr(error, "reason", error)
+        with urllib.request.urlopen(url, timeout=TIMEOUT) as answer:
+            return bytes(answer.read())
+    except OSError as error:
         raise MissingError(
-            f"{url} could not be reached ({reason}). Without a network, put the file into "
-            "a folder yourself and name the folder with --data or COTERIE_DATA. The part "
-            "that was downloaded is kept; the next attempt continues it."
+            f"{url} could not be fetched ({error}). Without a network, put the file into a folder "
+            "yourself and name the folder with --data or COTERIE_DATA."
         ) from error
-    return part
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

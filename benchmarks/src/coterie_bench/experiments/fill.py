@@ -18,7 +18,6 @@ from coterie_bench.experiments import (
     command,
     faithful,
     generalization,
-    gpu,
     levels,
     pages,
     settings,
@@ -38,11 +37,8 @@ TABLES: dict[str, Callable[[list[Row]], str]] = {
     "command:parts": command.parts,
     "levels": levels.two_levels,
     "levels:sets": levels.sets,
-    "same-labels": gpu.same,
     "second-steps": trained_encoders.table,
     "settings": settings.table,
-    "speed": gpu.table,
-    "speed:whole": gpu.phases,
     "updates": updates.table,
 }
 PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {

@@ -1,14 +1,13 @@
 """How well ``update`` finds new classes, and what it costs not to move old rows.
 
-    coterie-bench updates [--method auto] [--seeds 0,1,2] [--sets SET,...] [--files]
+    coterie-bench updates [--method auto] [--seeds 0,1,2] [--sets SET,...]
     coterie-bench updates --table
 
 The texts of a development set (``--data`` or COTERIE_DATA) arrive in ten parts. Six of ten classes,
 drawn at random, are in all parts; the others begin in a later part each, evenly spread over the
 second to the tenth. The first part is clustered into as many clusters as it has classes; the other
-parts are added as ``update`` does it. With ``--files`` they are added by ``update`` itself, which
-also writes tables and pages; only then is it counted which old rows moved. Beside it, all texts are
-clustered at once into as many clusters as there are classes.
+parts are added by ``update``. Beside it, all texts are clustered at once into as many clusters as
+there are classes.
 
 Of each set and seed one line says: rows that moved; NMI at the end, and of all texts at once; how
 many of the later classes (with five texts or more in their first part) have a cluster of their own,
@@ -29,7 +28,6 @@ import numpy as np
 
 import coterie
 from coterie.arrays.metrics import external_scores
-from coterie.runs.added import learn_new
 from coterie_bench.datasets import DEV, load_dataset
 from coterie_bench.experiments import lines
 
@@ -56,33 +54,8 @@ def arrive(labels: np.ndarray, seed: int) -> tuple[np.ndarray, dict[str, int]]:
     return part, first
 
 
-class Vectors:
-    """The clusters of the parts that have come, without files: what ``update`` computes."""
-
-    def __init__(self, texts: list[str], rows: np.ndarray, k: int, method: str, seed: int) -> None:
-        model = coterie.make_method(method, k, random_state=seed)
-        model.fit([texts[i] for i in rows])
-        self.vectors = np.asarray(model.transform(texts))
-        self.seed, self.rows, self.labels = seed, rows, np.asarray(model.labels_)
-
-    def add(
-        self, rows: np.ndarray, *, keep: bool = True
-    ) -> tuple[np.ndarray, list[int], int, bool]:
-        """Clusters of new texts, which are new, how many texts fit nowhere, and the alarm."""
-        ids = np.unique(self.labels).tolist()
-        new, old = self.vectors[rows], self.vectors[self.rows]
-        _, first, back = np.unique(new.round(3), axis=0, return_index=True, return_inverse=True)
-        found = learn_new(old, self.labels, new[first], ids, ids[-1] + 1, self.seed)
-        placed = found.placed
-        labels, strange = placed.labels[back.ravel()], placed.nowhere[back.ravel()]
-        if keep:
-            self.rows = np.concatenate([self.rows, rows])
-            self.labels = np.concatenate([self.labels, labels])
-        return labels, placed.new, int(strange.sum()), placed.alarm
-
-
-class Files:
-    """The same by ``coterie.cluster`` and ``Run.update``, with all files of the run."""
+class Parts:
+    """The clusters of the parts that have come, by ``coterie.cluster`` and ``Run.update``."""
 
     def __init__(self, texts: list[str], rows: np.ndarray, k: int, method: str, seed: int) -> None:
         self.texts, self.rows, self.moved = texts, rows, 0
@@ -96,7 +69,7 @@ class Files:
     def add(
         self, rows: np.ndarray, *, keep: bool = True
     ) -> tuple[np.ndarray, list[int], int, bool]:
-        """As :meth:`Vectors.add`."""
+        """Clusters of new texts, which are new, how many texts fit nowhere, and the alarm."""
         before = self.run.labels
         done = self.run.update([self.texts[i] for i in rows], dry_run=not keep)
         after = self.run.labels
@@ -106,7 +79,7 @@ class Files:
         return after[len(before) :], [c.id for c in done.new], done.drift.strange, done.drift.alarm
 
 
-def follow(texts: list[str], labels: np.ndarray, key: lines.Row, files: bool) -> lines.Row:
+def follow(texts: list[str], labels: np.ndarray, key: lines.Row) -> lines.Row:
     """One set in ten parts."""
     seed, method = key["seed"], key["method"]
     part, first = arrive(labels, seed)
@@ -117,7 +90,7 @@ def follow(texts: list[str], labels: np.ndarray, key: lines.Row, files: bool) ->
     shares: dict[str, list[float]] = {"same": [], "new": []}
     found: dict[str, int] = {}
     new_clusters = 0
-    run = (Files if files else Vectors)(texts, here[0], len(known), method, seed)
+    run = Parts(texts, here[0], len(known), method, seed)
     for t in range(1, PARTS):  # parts of the same classes, each beside the first part alone
         same = here[t][np.isin(labels[here[t]], list(known))]
         if len(same) >= LEAST:
@@ -145,7 +118,7 @@ def follow(texts: list[str], labels: np.ndarray, key: lines.Row, files: bool) ->
         "classes": len(first),
         "first_rows": len(here[0]),
         "first_classes": len(known),
-        "moved": run.moved if isinstance(run, Files) else None,
+        "moved": run.moved,
         "scores": _rounded(external_scores(labels, final)),
         "at_once": _rounded(external_scores(labels, whole.labels_)),
         "clusters": len(np.unique(run.labels)),
@@ -169,7 +142,7 @@ def thirty(seed: int, method: str) -> list[dict[str, Any]]:
         if len(new) < THEME_ROWS - LEAST:
             continue
         old = np.flatnonzero(themes != theme)
-        run = Vectors(corpus.texts, old, len(set(themes)) - 1, method, seed)
+        run = Parts(corpus.texts, old, len(set(themes)) - 1, method, seed)
         got, made, _, _ = run.add(new)
         out.append(
             {
@@ -232,7 +205,7 @@ def table(rows: list[lines.Row]) -> str:
 def cases(options: Namespace) -> list[lines.Row]:
     return [
         {"dataset": name, "seed": seed, "method": options.method}
-        | ({} if name == "sample" else {"files": options.files})
+        | ({} if name == "sample" else {"files": True})  # older lines are without
         for seed in options.seeds
         for name in options.sets
     ]
@@ -243,8 +216,8 @@ def measure(key: lines.Row, options: Namespace) -> lines.Row | list[lines.Row]:
     if key["dataset"] == "sample":
         return thirty(key["seed"], key["method"])
     data = load_dataset(key["dataset"], options.data)
-    return follow(data.texts, np.array(data.labels), key, options.files)
+    return follow(data.texts, np.array(data.labels), key)
 
 
-OPTIONS = {"--sets": (*DEV, "sample"), "--seeds": (0, 1, 2), "--method": "auto", "--files": False}
+OPTIONS = {"--sets": (*DEV, "sample"), "--seeds": (0, 1, 2), "--method": "auto"}
 main = lines.Experiment("updates", __doc__, cases, measure, table, OPTIONS)
