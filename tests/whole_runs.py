@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.runs.clustering import Clustering, read
+from coterie.runs.clustering import Clustering
+from coterie.runs.store import read
 
 
 def read_whole(folder: Path) -> Clustering:

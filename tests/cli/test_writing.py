@@ -9,7 +9,6 @@ import pytest
 
 import commands
 from commands import content, write_csv
-from coterie._util.files import sha256_file
 from coterie.encoders import cache as _cache
 from coterie.runs import clustering
 from said import says
@@ -192,30 +191,23 @@ def test_a_failed_first_run_leaves_nothing(tickets: Path, tmp_path: Path) -> Non
         out.mkdir(exist_ok=True)
 
 
-def test_the_manifest_lists_what_coterie_wrote(finished: Path, tmp_path: Path) -> None:
-    def check(*more: str) -> None:
-        listed = json.loads((finished / "manifest.json").read_text())["files"]
-        assert listed == {name: sha256_file(finished / name) for name in listed}
-        assert {"assignments.csv", "clusters.json", "report.html", *more} <= listed.keys()
-        assert any(name.startswith("model/") for name in listed)
-
-    check()
-    run("export", finished, "--to", "jsonl,xlsx")
-    check("assignments.jsonl", "clusters.xlsx")
+def test_exports_and_pages_in_the_folder_follow_an_edit_and_its_undo(
+    finished: Path, tmp_path: Path
+) -> None:
+    run("edit", finished, "rename: {2: Before}")
+    run("export", finished, "--to", "jsonl,csv")
     run("report", finished, "--no-texts")
-    check("report-no-texts.html")
-    (tmp_path / "e.json").write_text('[{"merge": [0, 1]}]')
-    before = content(finished)
-    run("edit", finished, tmp_path / "e.json")
-    check("assignments.jsonl")
+    names = ["assignments.csv", "assignments.jsonl", "assignments-spreadsheet.csv", "report.html",
+             "report-no-texts.html"]  # fmt: skip
+    run("edit", finished, "rename: {2: After}")
+    for name in names:
+        said = (finished / name).read_text("utf-8")
+        assert "After" in said and "Before" not in said, name
     run("edit", finished, "--undo")
-    check("assignments.jsonl")
-    after = content(finished)
-    after.pop("edits.jsonl")
-    same = {name for name in before if name.endswith(".xlsx")} | {"manifest.json"}
-    assert {n: d for n, d in after.items() if n not in same} == {
-        n: d for n, d in before.items() if n not in same
-    }
+    run("edit", finished, "--undo")
+    for name in names:  # also those that were not there before the first edit
+        said = (finished / name).read_text("utf-8")
+        assert "After" not in said and "Before" not in said, name
 
 
 # A file that grows while it is read ---------------------------------------------------------------

@@ -19,8 +19,8 @@ from coterie.describe.tree import Tree, numbered
 from coterie.page import Points, ReportData, render, without_texts, write_report
 from coterie.page.looks import looks
 from coterie.page.page import SHADES, SHAPES
-from coterie.runs.page_data import read_run
-from coterie.runs.run_files import RunFiles
+from coterie.runs.page_data import page_data
+from coterie.runs.store import read
 
 SIZES = np.array([5, 4, 3, 3, 2, 2, 1, 1])  # texts of the eight finest clusters
 # Places that are joined, nearest first: four clusters in the medium cut.
@@ -87,7 +87,7 @@ def test_the_page_of_a_run_has_its_tree(topics, tmp_path: Path) -> None:
     assert run.tree is not None
     for at in (run.tree.at, run.tree.finest):
         coterie.cut(folder, at)
-        data = read_run(folder, RunFiles(folder).manifest, RunFiles(folder).clusters)
+        data = page_data(read(folder))
         assert data.cuts is not None and data.points is not None and data.points.leaves is not None
         assert not data.levels
         cut = {**data.cuts.cut(), -1: -1}

@@ -1,4 +1,4 @@
-"""From the files of a run to the page, and from the points to the script."""
+"""From a run to the page, and from the points to the script."""
 
 import base64
 import hashlib
@@ -6,9 +6,9 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import coterie
@@ -16,34 +16,30 @@ from coterie.describe import Cluster, Neighbor
 from coterie.describe.columns import sort_into_periods
 from coterie.page import Points, ReportData, render, without_texts
 from coterie.page.points import EMPTY, encode_column, pack, safe_json, visible
-from coterie.runs.page_data import make_map, read_run, write_map
-from coterie.texts.write import write_rows
+from coterie.runs.clustering import Clustering
+from coterie.runs.page_data import make_map, page_data
 
 NASTY = "</script><!-- & \u2028 \u2029 \x00 \ud800"
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> tuple[Path, dict[str, Any], list[Cluster]]:
+def run(tmp_path: Path) -> Clustering:
     """Six texts in two clusters and one without, beside columns whose names are also ours."""
-    import pyarrow as pa
-
+    labels = np.array([0, 0, 0, 1, 1, 1, -1])
     table = pa.table({
         "id": [f"T{i}" for i in range(7)],
         "body": [*(f"refund {i}" for i in ("one", "two", "three")), "post one", "post two",
-                 NASTY[:-1], ""],
+                 visible(NASTY), ""],
         "name": ["Ann", "Bob", "Ann", "Bob", "Ann", "Bob", "Ann"],
         "cluster": ["x", "y", "z", "u", "v", "w", "t"],
-    })  # fmt: skip
-    labels = np.array([0, 0, 0, 1, 1, 1, -1])
-    added = {
-        "cluster": labels.tolist(), "name": ["Refund"] * 3 + ["Post"] * 3 + ["(no text)"],
-        "confidence": [0.9, 0.8, 0.7, 0.6, 0.5, 0.55, 0.0], "runner_up": [1, 1, 1, 0, 0, 0, None],
+        "coterie_cluster": labels,
+        "coterie_name": ["Refund"] * 3 + ["Post"] * 3 + ["(no text)"],
+        "confidence": [0.9, 0.8, 0.7, 0.6, 0.5, 0.55, 0.0],
+        "runner_up": [1, 1, 1, 0, 0, 0, None],
         "margin": [0.8, 0.6, 0.4, 0.2, 0.0, 0.1, 0.0],
-    }  # fmt: skip
-    write_rows(tmp_path / "assignments.csv", table, added)
+    })  # fmt: skip
     vectors = np.array([[1, 0], [1, 0.1], [0.9, 0], [0, 1], [0.1, 1], [0, 0.9], [0, 0]])
-    write_map(tmp_path, make_map(vectors, labels, seed=0))
-    manifest = {
+    facts = {
         "method": "kmeans", "parameters": {"n_clusters": 2, "normalize": None},
         "data": {"rows": 7, "text_column": "body", "sha256": "abc", "notes": ["A note."]},
         "figures": {"confidence": 0.5, "close_calls": 0.1},
@@ -52,11 +48,12 @@ def run(tmp_path: Path) -> tuple[Path, dict[str, Any], list[Cluster]]:
     }  # fmt: skip
     clusters = [Cluster(0, "Refund", 3, 0.5, [("refund", 1.0)], ["refund one"]),
                 Cluster(1, "Post", 3, 0.5, [("post", 1.0)], ["post one"])]  # fmt: skip
-    return tmp_path, manifest, clusters
+    places = make_map(vectors, labels, seed=0)
+    return Clustering(tmp_path, facts, table, clusters, map=places)
 
 
-def test_points_belong_to_their_rows(run: tuple[Path, dict[str, Any], list[Cluster]]) -> None:
-    points = read_run(*run).points
+def test_points_belong_to_their_rows(run: Clustering) -> None:
+    points = page_data(run).points
     assert points is not None
     assert points.rows == [1, 2, 3, 4, 5, 6] and points.total == 6
     assert points.clusters == [0, 0, 0, 1, 1, 1]
@@ -65,23 +62,20 @@ def test_points_belong_to_their_rows(run: tuple[Path, dict[str, Any], list[Clust
     assert dict(points.columns) == {"name": ["Ann", "Bob", "Ann", "Bob", "Ann", "Bob"]}
 
 
-def test_figures_are_those_of_the_manifest(run: tuple[Path, dict[str, Any], list[Cluster]]) -> None:
-    shown = {figure.name: figure.value for figure in read_run(*run).quality}
+def test_figures_are_those_of_the_manifest(run: Clustering) -> None:
+    shown = {figure.name: figure.value for figure in page_data(run).quality}
     assert float(shown.pop("Silhouette")) > 0.8
     assert shown == {"Mean confidence": "0.50", "Close calls": "10%", "Evenness of sizes": "1.00"}
 
 
-def test_a_run_without_a_map_has_a_page(run: tuple[Path, dict[str, Any], list[Cluster]]) -> None:
-    (run[0] / "map.json").unlink()
-    page = render(read_run(*run))
+def test_a_run_without_a_map_has_a_page(run: Clustering) -> None:
+    page = render(page_data(replace(run, map=None)))
     assert "<script" not in page and "Refund" in page and "Close calls" in page
-    (run[0] / "assignments.csv").unlink()
-    assert "Refund" in render(read_run(*run))
 
 
-def test_the_first_screen_comes_first(run: tuple[Path, dict[str, Any], list[Cluster]]) -> None:
-    dated = [replace(c, over_time=[("2026-01", 1), ("2026-02", 2)]) for c in run[2]]
-    page = render(read_run(*run[:2], dated))
+def test_the_first_screen_comes_first(run: Clustering) -> None:
+    dated = [replace(c, over_time=[("2026-01", 1), ("2026-02", 2)]) for c in run.clusters]
+    page = render(page_data(replace(run, clusters=dated)))
     *parts, last = re.findall(r'<h2 id="([\w-]+)"', page)
     assert parts[:4] == ["about", "growing", "attention", "map-title"] and last == "settings"
     glance, how = page.split('id="map-title"')[0], page.split('id="settings"')[1]
@@ -89,8 +83,8 @@ def test_the_first_screen_comes_first(run: tuple[Path, dict[str, Any], list[Clus
     assert "Mean confidence" in how and "Mean confidence" not in glance
 
 
-def test_the_page_without_texts_holds_none(run: tuple[Path, dict[str, Any], list[Cluster]]) -> None:
-    data = read_run(*run)
+def test_the_page_without_texts_holds_none(run: Clustering) -> None:
+    data = page_data(run)
     whole, bare = render(data), render(without_texts(data))
     for private in ("refund two", "post two", "refund one", "Ann", "Bob"):
         assert private in whole and private not in bare

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 import commands
 import coterie
 from coterie.errors import DataError, UsageError
-from coterie.runs.page_data import read_run
+from coterie.runs.page_data import page_data
 from said import raises, says
 from trees import nested_texts
 
@@ -46,7 +46,7 @@ def coarse(run: coterie.Run) -> str:
 def test_the_map_has_the_marks_and_colours_of_the_page(run: coterie.Run, at: str) -> None:
     level = None if at == "shown" else coarse(run)
     figure = run.plot_map(level=level)
-    points = read_run(run.folder, run.manifest, run.clusters).points
+    points = page_data(run.state).points
     leaves, cut = points.leaves, {**run.tree.cut(level), -1: -1}
     expected = sorted(zip(points.x, points.y, (cut[leaf] for leaf in leaves), strict=True))
     assert -1 in [cluster for *_, cluster in expected]

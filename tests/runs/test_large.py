@@ -73,7 +73,7 @@ def test_many_files_are_labelled_as_one(done: Path, folder: Path, tmp_path: Path
         run("predict", done, folder / given, "--out", tmp_path / f"{name}.parquet")
     one, *others = (pyarrow.parquet.read_table(path) for path in sorted(tmp_path.iterdir()))
     assert all(other.equals(one) for other in others)
-    assert one["cluster"].to_pylist() == Run(done).cells["cluster"].to_pylist()
+    assert one["cluster"].to_pylist() == Run(done).table["cluster"].to_pylist()
 
 
 def test_an_address_that_cannot_be_read_is_said(folder: Path, tmp_path: Path) -> None:

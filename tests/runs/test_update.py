@@ -59,8 +59,8 @@ def write(path: Path, texts: list[str], first: int = 0) -> Path:
 
 
 def content(run: Path) -> dict[str, bytes]:
-    """Every file of a run but the log, to the byte."""
-    return {n: d for n, d in commands.content(run).items() if n != "edits.jsonl"}
+    """Every file of a run, to the byte."""
+    return commands.content(run)
 
 
 def names(run: Path) -> dict[int, str]:

@@ -157,7 +157,7 @@ def test_every_kind_keeps_rows_and_order_and_gives_the_same_labels(
     assert run.texts == clean
     if kind not in WITHOUT_N:
         numbers = "column_1" if kind == "CSV without a header" else "n"
-        assert list(map(int, run.cells[numbers].to_pylist())) == list(range(len(TEXTS)))
+        assert list(map(int, run.state.table[numbers].to_pylist())) == list(range(len(TEXTS)))
 
 
 def test_the_page_lists_every_kind() -> None:

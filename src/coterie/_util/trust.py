@@ -12,9 +12,8 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -189,98 +188,56 @@ def parse_json(data: bytes, name: str, limit: int = JSON_LIMIT) -> Any:
     return value
 
 
-@dataclass(frozen=True)
-class Kind:
-    """In a shape: a value that is no list and no mapping."""
-
-    said: str  # in messages
-    fits: Callable[[Any], bool]
+def is_count(value: object) -> bool:
+    """Whether a value is a whole number from 0 on."""
+    return type(value) is int and 0 <= value < 1 << 53
 
 
-def _whole(said: str, low: int, high: int) -> Kind:
-    return Kind(said, lambda value: type(value) is int and low <= value < high)
-
-
-HIGHEST_ID = 1_000_000  # of a cluster: tables have a column for each
-Count = _whole("a whole number from 0 on", 0, 1 << 53)
-ClusterId = _whole("the number of a cluster", 0, HIGHEST_ID)
-Label = _whole("the number of a cluster or -1", -1, HIGHEST_ID)
-Real = Kind("a number", lambda value: type(value) in (int, float))  # also infinite, or none at all
-KINDS = {
-    str: Kind("a text", lambda value: type(value) is str),
-    int: _whole("a whole number", -1 << 63, 1 << 64),
-    float: Kind("a number", lambda value: Real.fits(value) and abs(value) < LARGEST),
-    bool: Kind("true or false", lambda value: type(value) is bool),
-    dict: Kind("a mapping", lambda value: type(value) is dict),
-    list: Kind("a list", lambda value: type(value) is list),
-    None: Kind("null", lambda value: value is None),
-}
-
-
-class Row:
-    """In a shape: a list of as many values as shapes are given."""
-
-    def __init__(self, *shapes: Any) -> None:
-        self.shapes = shapes
+def is_finite(value: object) -> bool:
+    """Whether a value is a number, and neither infinite nor none at all."""
+    return type(value) in (int, float) and abs(value) < LARGEST  # type: ignore[arg-type]
 
 
 def check_shape(value: Any, shape: Any, where: str) -> Any:
-    """Reject a value of another shape than expected; returns the value.
+    """Reject JSON of another shape than expected; returns the value.
 
     Parameters
     ----------
     value : object
-        From JSON.
     shape : object
-        A type (``float`` takes any finite number) or :class:`Kind`; ``None`` for null; a list of
-        one shape; a :class:`Row`; a tuple of alternatives; or a mapping of keys to shapes, in
-        which ``"key?"`` may be missing, and ``str`` or ``int`` stand for any key (that is written
-        as a number).
+        A type, whose subtypes do not count; a function that says whether a value fits; a list of
+        one shape; or a mapping of keys to shapes, in which ``str`` stands for any key, and
+        ``"key?"`` may be missing or null.
     where : str
         File and place, for messages.
+
+    Examples
+    --------
+    >>> check_shape({"dim": 3}, {"dim": is_count, "parts?": [str]}, "encoder.json")
+    {'dim': 3}
     """
-    if isinstance(shape, tuple):
-        for alternative in shape[:-1]:
-            with suppress(DataError):
-                return check_shape(value, alternative, where)
-        other = shape[-1] is None and value is not None  # what the message is about
-        return check_shape(value, shape[0 if other else -1], where)
-    if isinstance(shape, (list, Row)):
-        _check_kind(value, KINDS[list], where)
-        shapes = shape.shapes if isinstance(shape, Row) else shape * len(value)
-        if len(shapes) != len(value):
-            raise DataError(f"{where} is damaged: it should have {len(shapes)} values.")
+    kind = type(shape) if isinstance(shape, (list, dict)) else shape
+    if not (type(value) is kind if isinstance(kind, type) else kind(value)):
+        raise DataError(f"{where} is damaged: {value!r:.60} does not belong there.")
+    if isinstance(shape, list):
         for number, inner in enumerate(value):
-            check_shape(inner, shapes[number], f"{where}[{number}]")
+            check_shape(inner, shape[0], f"{where}[{number}]")
     elif isinstance(shape, dict):
-        _check_kind(value, KINDS[dict], where)
         for key, inner in shape.items():
-            for name in _keys(value, key, where):
-                check_shape(value[name], inner, f"{where}.{name[:60]}")
-    else:
-        _check_kind(value, shape if isinstance(shape, Kind) else KINDS[shape], where)
+            _check_key(value, key, inner, where)
     return value
 
 
-def _keys(value: dict[str, Any], key: Any, where: str) -> list[str]:
-    """Keys of a mapping that a key of its shape stands for."""
-    if key is int:
-        for name in value:
-            if not (name.isascii() and name.isdigit() and len(name) < 16):
-                raise DataError(f"{where} is damaged: {name[:60]!r} should be a number.")
-    if key in (int, str):
-        return list(value)
+def _check_key(value: dict[str, Any], key: Any, shape: Any, where: str) -> None:
+    if key is str:
+        for name, inner in value.items():
+            check_shape(inner, shape, f"{where}.{name[:60]}")
+        return
     name = key.removesuffix("?")
     if name == key and name not in value:
         raise DataError(f"{where} is damaged: {name!r} is missing.")
-    return [name] if name in value else []
-
-
-def _check_kind(value: Any, kind: Kind, where: str) -> None:
-    if not kind.fits(value):
-        said = repr(value)
-        said = said if len(said) <= 60 else f"{said[:57]}..."
-        raise DataError(f"{where} is damaged: it should be {kind.said}, not {said}.")
+    if name == key or value.get(name) is not None:
+        check_shape(value[name], shape, f"{where}.{name}")
 
 
 # Arrays ---------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def show_run(run: Run, *, as_json: bool) -> None:
     from coterie.describe.summary import about_making, about_size
     from coterie.page.html import shorten
     from coterie.runs.exports import shown_languages
-    from coterie.runs.run_files import table_of
+    from coterie.runs.store import table_of
 
     clusters, levels = run.clusters, run.levels
     if as_json:

@@ -41,7 +41,6 @@ def name(
         coterie name tickets.clusters --with URL --language German
         coterie edit tickets.clusters --undo
     """
-    from coterie._util.folders import held
     from coterie.describe.naming import Endpoint, EndpointError, NameOptions
     from coterie.runs import open_run
     from coterie.runs.names import name_run, requests_for
@@ -54,8 +53,7 @@ def name(
         for request in requests_for(folder, asked):
             show_json(request, indent=None)
         return
-    with held(folder):
-        problem = name_run(folder, there, asked, verbose=0 if quiet else 1)
+    problem = name_run(folder, there, asked, verbose=0 if quiet else 1)
     clusters = open_run(folder).clusters
     if as_json:
         show_json({c.id: c.name for c in clusters})

@@ -19,7 +19,7 @@ import numpy as np
 
 from coterie._util.http import Client, EndpointError, RefusedError, UnusableError, check_url
 from coterie._util.progress import Progress, say
-from coterie._util.trust import Count, check_shape
+from coterie._util.trust import check_shape, is_count
 from coterie._util.types import Floats, Ints
 from coterie.arrays.neighbors import unit_rows
 from coterie.encoders.base import Encoder, Items, distinct
@@ -183,7 +183,7 @@ class EndpointEncoder(Encoder):
     def from_config(
         cls, config: dict[str, Any], source: Path, inside: dict[str, Encoder]
     ) -> EndpointEncoder:
-        saved = check_shape(config, {"address": str, "dim": Count}, "encoder.json")
+        saved = check_shape(config, {"address": str, "dim": is_count}, "encoder.json")
         check_url(saved["address"].partition("#")[0])
         return cls(saved["address"], saved["dim"], asked=False)
 

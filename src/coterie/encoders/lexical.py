@@ -19,7 +19,7 @@ from coterie._util.files import save_arrays
 from coterie._util.progress import Progress
 from coterie._util.random import numpy_generator
 from coterie._util.torch import Tensor, nn, torch
-from coterie._util.trust import Count, check_shape, read_arrays
+from coterie._util.trust import check_shape, is_count, is_finite, read_arrays
 from coterie._util.types import Bools, Features, Floats, Ints
 from coterie.arrays.neighbors import unit_rows
 from coterie.encoders.base import Encoder, Items, Rows, distinct, distinct_rows
@@ -100,7 +100,7 @@ class VectorEncoder(Encoder):
 
     def restore(self, saved: dict[str, Any], arrays: dict[str, Floats]) -> None:
         """Take back what :meth:`to_config` and :meth:`arrays` gave, and the trained map."""
-        check_shape(saved, {"dim": Count, **self.saved}, "encoder.json")
+        check_shape(saved, {"dim": is_count, **self.saved}, "encoder.json")
         for name in ("dim", *self.saved):
             setattr(self, name, saved[name])
         for name in self.saved_arrays:
@@ -228,7 +228,7 @@ class CharNgrams(VectorEncoder):
     """
 
     kind: ClassVar[str] = "char-ngrams"
-    saved: ClassVar[dict[str, Any]] = {"lengths": [Count]}
+    saved: ClassVar[dict[str, Any]] = {"lengths": [is_count]}
     saved_arrays: ClassVar[tuple[str, ...]] = ("features", "idf", "components")
 
     def __init__(
@@ -564,7 +564,7 @@ class MixedEncoder(Encoder):
     def from_config(
         cls, config: dict[str, Any], source: Path, inside: dict[str, Encoder]
     ) -> MixedEncoder:
-        weight = check_shape(config, {"weight": float}, "encoder.json")["weight"]
+        weight = check_shape(config, {"weight": is_finite}, "encoder.json")["weight"]
         encoder = cls(inside["meaning"], float(weight), 0, inside["words"])
         encoder.dim = encoder.inner.dim + encoder.lexical.dim
         return encoder

@@ -120,13 +120,13 @@ def full_name(name: str) -> str:
 def load_saved(folder: Path) -> Encoder:
     """Read back what :meth:`Encoder.save` wrote; the weights perhaps from where a pointer leads."""
     file = folder / "encoder.json"
-    shape = {"class": str, "pointer": (dict, None), "inside": [str]}
+    shape = {"class": str, "pointer?": dict, "inside": [str]}
     config = check_shape(read_json(file, LARGE), shape, str(file))
     kind = Encoder.kinds.get(config["class"])
     if kind is None:
         raise DataError(f"{file} is damaged: there is no encoder {config['class']!r:.60}.")
     within = {name: load_saved(inside(folder, name)) for name in config["inside"]}
-    pointer = config["pointer"]
+    pointer = config.get("pointer")
     return kind.from_config(config, folder if pointer is None else _follow(pointer), within)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from coterie._util.files import sha256_file
 from coterie._util.progress import Progress
 from coterie._util.torch import INSTALLED, F, Tensor, torch
-from coterie._util.trust import Count, check_modules, check_shape
+from coterie._util.trust import check_modules, check_shape, is_count
 from coterie._util.types import Features, Floats, Ints
 from coterie._util.validation import need
 from coterie.arrays.neighbors import unit_rows
@@ -278,7 +278,7 @@ class SentenceEncoder(Encoder):
     def from_config(
         cls, config: dict[str, Any], source: Path, inside: dict[str, Encoder]
     ) -> SentenceEncoder:
-        shape = {"max_length": Count, "normalize": bool, "pooling": str}
+        shape = {"max_length": is_count, "normalize": bool, "pooling": str}
         check_shape(config, {**shape, "encode_precision": str}, "encoder.json")
         options = {name: config[name] for name in shape}
         encoder = cls(source, pointer=config.get("pointer"), **options)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from coterie._util.files import atomic_path
-from coterie._util.trust import LARGE, Count, check_array, check_shape, damaged, read_json
+from coterie._util.trust import LARGE, check_array, check_shape, damaged, is_count, read_json
 from coterie._util.types import Floats, Ints
 from coterie.arrays.neighbors import unit_rows
 from coterie.encoders.base import Encoder, Rows
@@ -101,7 +101,7 @@ class StaticEncoder(VectorEncoder):
     def from_config(
         cls, config: dict[str, Any], source: Path, inside: dict[str, Encoder]
     ) -> StaticEncoder:
-        shape = {"max_length": Count, "normalize": bool}
+        shape = {"max_length": is_count, "normalize": bool}
         check_shape(config, shape, "encoder.json")
         return cls(source, pointer=config["pointer"], **{name: config[name] for name in shape})
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from coterie._util.files import sha256_file
 from coterie._util.random import some_rows
-from coterie._util.trust import Count, check_shape
+from coterie._util.trust import check_shape, is_count
 from coterie._util.types import Bools, Floats, Ints
 from coterie._util.validation import need
 from coterie.encoders.base import Encoder, RaggedTokens, Rows, batches_by_length, distinct
@@ -115,7 +115,7 @@ class UniversalEncoder(Encoder):
     def from_config(
         cls, config: dict[str, Any], source: Path, inside: dict[str, Encoder]
     ) -> UniversalEncoder:
-        check_shape(config, {"max_length": Count}, "encoder.json")
+        check_shape(config, {"max_length": is_count}, "encoder.json")
         return cls(max_length=config["max_length"])
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from coterie._util.files import save_arrays
 from coterie._util.progress import Progress
-from coterie._util.trust import check_shape, read_arrays
+from coterie._util.trust import check_shape, is_finite, read_arrays
 from coterie._util.types import Floats, Ints
 from coterie.arrays.neighbors import unit_rows
 from coterie.encoders.base import Encoder, RaggedTokens
@@ -164,7 +164,7 @@ class ViewsEncoder(MixedEncoder):
     def from_config(
         cls, config: dict[str, Any], source: Path, inside: dict[str, Encoder]
     ) -> ViewsEncoder:
-        check_shape(config, {"weight": float, "gated": bool}, "encoder.json")
+        check_shape(config, {"weight": is_finite, "gated": bool}, "encoder.json")
         inner, weight = inside["meaning"], float(config["weight"])
         if not isinstance(inner, SentenceEncoder):
             raise DataError(f"encoder.json is damaged: it has views of a {inner.kind} encoder.")

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from coterie._util.trust import Count, Real, Row, check_shape
+from coterie._util.trust import check_shape, is_count, is_finite
 from coterie._util.types import Array, Arrays, Bools, Floats, Ints, Json
 from coterie.arrays.assign import Assigner, CenterAssigner, make_assigner, probabilities
 from coterie.errors import DataError
@@ -28,16 +28,10 @@ EDGE = 1e-3  # lead of a text's own cluster, in logits, where an edit would chan
 FLOOR = -700.0  # exp of it is still a number: clusters in use stay ahead of those retired
 SHAPE = {
     "inner": {"kind": str},
-    "place": [Count],
-    "cut?": [Row(Count, Count)],
-    "sharpness?": Real,
-    "steps": [
-        (
-            {"merge": [Count], "into": Count},
-            {"split": Count, "into": [Count], "scale": float},
-            {"delete": Count},
-        )
-    ],
+    "place": [is_count],
+    "cut?": [[is_count]],
+    "sharpness?": is_finite,
+    "steps": [dict],
 }
 SHARPEST = math.log(1e3)  # sharpness is between this and its reciprocal
 SURE = 1e-9  # what a corrected text leaves to the other clusters, in the order they had
@@ -262,8 +256,8 @@ def restore_assigner(
         steps.append(Split(saved["split"], tuple(saved["into"]), assigner))
     own = {n.removeprefix("inner."): a for n, a in arrays.items() if n.startswith("inner.")}
     inner = make_assigner(own, numbers["inner"], more)
-    cut = {leaf: cluster for leaf, cluster in numbers.get("cut", ())}
-    sharpness = float(numbers.get("sharpness", 1.0))
+    cut = {leaf: cluster for leaf, cluster in numbers.get("cut") or ()}
+    sharpness = float(numbers.get("sharpness") or 1.0)
     made = EditedAssigner(inner, tuple(numbers["place"]), tuple(steps), cut, sharpness)
     alive = {*made.place}
     if len(set(made.place)) != len(made.place):

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from coterie._util.files import save_arrays
-from coterie._util.trust import Count, read_arrays
+from coterie._util.trust import is_count, is_finite, read_arrays
 from coterie._util.types import Bools, Floats, Ints
 from coterie.arrays.assign import probabilities
 from coterie.arrays.consensus import Neighborhood
@@ -21,9 +21,9 @@ from coterie.models.edited import correct, finest_labels
 
 FILE = "outliers.safetensors"
 SHAPE = {
-    "typical": float,
-    "n_neighbors": Count,
-    "limit": ({"limit": float, "kept": {int: float}}, None),
+    "typical": is_finite,
+    "n_neighbors": is_count,
+    "limit?": {"limit": is_finite, "kept": {str: is_finite}},
 }
 UNCORRECTED = -2  # no person has said where the text belongs
 
@@ -190,5 +190,5 @@ def load_outliers(model: OutlierMixin, folder: Path, saved: dict[str, Any]) -> N
             f"{counts.shape} do not fit the model."
         )
     model._neighbor_index = NeighborIndex(vectors, counts, saved["typical"], saved["n_neighbors"])
-    if saved["limit"] is not None:
+    if saved.get("limit") is not None:
         model.outlier_limit_ = OutlierLimit.from_dict(saved["limit"])

@@ -17,11 +17,11 @@ from coterie._util.folders import held, one_state, replace_folder
 from coterie._util.torch import torch
 from coterie._util.trust import (
     LARGE,
-    Count,
     check_model_files,
     check_shape,
     damaged,
     file_facts,
+    is_count,
     list_files,
     read_arrays,
     read_json,
@@ -42,13 +42,13 @@ SHAPE: dict[str, Any] = {
     "method": str,
     "parameters": dict,
     "rule": {"kind": str},
-    "n_clusters": Count,
+    "n_clusters": is_count,
     "seed": int,
-    "guard": (dict, None),
+    "guard?": dict,
     "fitted": dict,
-    "corrections?": {str: Count},
+    "corrections?": {str: is_count},
     "classes?": [str],
-    "files": {str: {"bytes": Count, "sha256": str}},
+    "files": {str: {"bytes": is_count, "sha256": str}},
     "outliers": OUTLIERS,
 }
 HIGHEST = 10_000  # number of a cluster, or a hundred times as many as there are
@@ -144,7 +144,7 @@ def _load(cls: type[Model], folder: Path, config: dict[str, Any]) -> Model:
     model.n_clusters_ = config["n_clusters"]
     _check_fit(model)
     model.seed_ = config["seed"]
-    model.guard_ = config["guard"] and GuardResult.from_dict(config["guard"])
+    model.guard_ = config.get("guard") and GuardResult.from_dict(config["guard"])
     load_outliers(model, folder, config["outliers"])
     for name in cls._saved_attributes:
         setattr(model, name, config["fitted"][name])
@@ -158,7 +158,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.exists():
         raise DataError(f"{folder} is not a saved model: it has no config.json.")
-    config: dict[str, Any] = check_shape(read_json(path, LARGE), {"format": Count}, str(path))
+    config: dict[str, Any] = check_shape(read_json(path, LARGE), {"format": is_count}, str(path))
     if config["format"] != FORMAT:
         raise DataError(
             f"{folder} was written by coterie {config.get('coterie')} in format "

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from coterie._util.facts import now
 from coterie._util.types import Bools, Floats, Ints
 from coterie.arrays.assign import LinearAssigner, probabilities
 from coterie.arrays.graph import principal_directions
@@ -30,9 +31,8 @@ from coterie.describe.tree import Tree, TreeRows
 from coterie.models.edited import EditedAssigner, correct, fingerprint
 from coterie.runs.clustering import Clustering, as_said, describe_rows
 from coterie.runs.editing.apply import Draft
-from coterie.runs.folder import now
 from coterie.runs.page_data import make_map
-from coterie.runs.run_files import result_columns
+from coterie.runs.table import result_columns
 from coterie.texts import Corpus
 from coterie.texts.corpus import texts_digest
 from coterie.texts.write import result_kind

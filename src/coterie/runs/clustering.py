@@ -1,16 +1,12 @@
-"""A finished run as a value: one reader, one writer, and verbs that make one of another.
+"""A finished run as a value, and functions that make one of another.
 
-:func:`read` gives the :class:`Clustering` in a folder. A verb (edit, update, rename, keep) is a
-function that takes a clustering and returns another; it opens no file. :func:`save` lets the result
-take the place of what was read: it is written on a copy of the folder (of links: nothing large is
-copied), which then takes the folder's place, so readers see the old run or the new one, and a kill
-leaves the one or the other.
+A verb (edit, update, rename, keep) is a function that takes a clustering and returns another; it
+opens no file. :mod:`coterie.runs.store` reads and writes the folder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,31 +16,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie._util.files import write_json
-from coterie._util.folders import held, one_state
 from coterie._util.trust import inside
 from coterie._util.types import Bools, Floats, Ints
 from coterie.describe import Cluster, describe_numbered, guess_columns, rename_clusters
 from coterie.describe.hierarchy import LEVEL_COLUMN, Hierarchy, rename_levels
-from coterie.describe.summary import count_clusters, measure, summarise
+from coterie.describe.summary import count_clusters, measure
 from coterie.describe.terms import Terms
 from coterie.describe.tree import Tree
 from coterie.errors import DataError
 from coterie.models.clusterer import TextClusterer
-from coterie.models.storage import read_config, save_clusters
-from coterie.runs.exports import refresh, write_page
-from coterie.runs.page_data import write_map
-from coterie.runs.run_files import (
-    MANIFEST,
-    RunFiles,
-    check_known,
-    model_folder,
-    own_columns,
-    replace_columns,
-    swap_run,
-)
-from coterie.runs.run_history import append_log, change_run, last_change
-from coterie.texts import write_rows
+from coterie.models.storage import read_config
+from coterie.runs.table import check_known, own_columns, replace_columns
 from coterie.texts.corpus import CleanTexts, cell_values, clean_values, combine
 
 OWN = {"cluster", "name", "confidence", "margin"}  # result columns that every run has
@@ -74,6 +56,8 @@ class Clustering:
         The model, if it is not as the folder has it.
     version : str
         Tells the state of the folder from every other; see :attr:`coterie.Run.version`.
+    stability : dict or None
+        How stable the clusters are, as ``coterie stability`` has measured it.
     """
 
     folder: Path
@@ -85,6 +69,7 @@ class Clustering:
     map: dict[str, Any] | None = None
     fitted: TextClusterer | None = None
     version: str = ""
+    stability: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         needed = {self.text_column, self.id_column or self.text_column}
@@ -195,7 +180,7 @@ class Clustering:
     @cached_property
     def config(self) -> dict[str, Any]:
         """The settings of the saved model, without loading it."""
-        return read_config(model_folder(self.folder))
+        return read_config(inside(self.folder, "model"))
 
     @cached_property
     def vectors(self) -> Floats:
@@ -324,140 +309,3 @@ def renamed(
 def as_said(clusters: Sequence[Cluster], said: Mapping[int, Cluster]) -> list[Cluster]:
     """Clusters with the descriptions, by a language model, that others have."""
     return [replace(c, description=said[c.id].description) if c.id in said else c for c in clusters]
-
-
-def read(folder: Path) -> Clustering:
-    """The finished run in a folder, from one state of it; the model is loaded when it is needed."""
-
-    def read_all() -> Clustering:
-        files = RunFiles(folder)
-        files.check()
-        return Clustering(
-            folder,
-            files.manifest,
-            files.cells,
-            files.clusters,
-            files.hierarchy,
-            files.tree,
-            files.map,
-            version=files.version,
-        )
-
-    return one_state([folder], read_all)
-
-
-@contextmanager
-def opened(
-    folder: Path, *, version: str | None = None, to_write: bool = True
-) -> Iterator[Clustering]:
-    """The run in a folder; if it is to be written, nobody else can change it inside the block.
-
-    ``version`` refuses any other state than the one that the caller has seen.
-    """
-    RunFiles(folder).check()  # before a lock is put into it
-    with held(folder) if to_write else nullcontext():
-        check_version(folder, version)
-        yield read(folder)
-
-
-def check_version(folder: Path, version: str | None) -> None:
-    """Refuse a run that is not in the state that the caller has seen; None is any state."""
-    if version is not None and version != RunFiles(folder).version:
-        raise DataError(
-            f"{folder} is not in the state {version:.40} any more: somebody has changed it since "
-            "you read it. Nothing was written; look at it again.",
-            code="edit.other_version",
-        )
-
-
-def save(
-    before: Clustering,
-    after: Clustering,
-    *,
-    log: Mapping[str, Any] | None = None,
-    beside: Callable[[Path], None] | None = None,
-) -> None:
-    """Let a clustering take the place of the one it was made of.
-
-    Parameters
-    ----------
-    before, after : Clustering
-    log : mapping, optional
-        What was done. It is added to the log, and what it replaced is kept for an undo.
-    beside : callable, optional
-        Writes further files into the folder that it is given.
-    """
-
-    def change(fresh: Path) -> None:
-        if RunFiles(fresh).version != before.version:
-            raise DataError(
-                f"{before.folder} was changed by another command in the meantime; try again.",
-                code="edit.changed_meanwhile",
-            )
-        facts = write(fresh, after, before, beside)
-        if after is not before:
-            write_json(fresh / MANIFEST, facts)
-        if log is not None:
-            append_log(fresh, {"change": last_change(before.folder) + 1, **log})
-
-    (swap_run if log is None else change_run)(before.folder, change)
-
-
-def write(
-    folder: Path,
-    after: Clustering,
-    before: Clustering | None = None,
-    beside: Callable[[Path], None] | None = None,
-) -> dict[str, Any]:
-    """Write the files of a clustering, and return the manifest, which is for the caller to write.
-
-    Parameters
-    ----------
-    folder : Path
-        Which nobody reads yet.
-    after : Clustering
-    before : Clustering, optional
-        Whose files are there: parts that are the same are not written. Default: none are.
-    beside : callable, optional
-        Writes further files, before the page.
-    """
-
-    def is_new(part: str) -> bool:
-        return before is None or getattr(after, part) is not getattr(before, part)
-
-    if after.fitted is not None and before is not None and is_new("fitted"):
-        grown = len(after.table) > len(before.table)
-        save_clusters(after.fitted, folder / "model", outliers=grown)
-    if is_new("table"):
-        write_rows(folder / "assignments.csv", after.table, {})
-    if is_new("clusters") or is_new("hierarchy") or is_new("tree"):
-        write_clusters(folder, after.clusters, after.hierarchy, after.tree)
-    if after.map is not None and is_new("map"):
-        write_map(folder, after.map)
-    levels = {} if after.tree is None else {"levels": dict(after.tree.levels)}
-    facts = {**after.facts, **levels}
-    if is_new("table"):
-        facts["figures"] = after.figures()
-    facts["summary"] = summarise(facts, after.clusters, after.hierarchy)
-    if beside is not None:
-        beside(folder)
-    if before is None:
-        write_page(folder, facts, after.clusters)
-    else:
-        refresh(folder, facts, after.clusters)
-    return facts
-
-
-def write_clusters(
-    folder: Path,
-    clusters: Sequence[Cluster],
-    hierarchy: Hierarchy | None,
-    tree: Tree | None = None,
-) -> None:
-    """Write ``clusters.json``, with the merge tree if there is one, or else ``levels.json``."""
-    saved: dict[str, Any] = {"clusters": [cluster.to_dict() for cluster in clusters]}
-    if tree is not None:
-        saved["tree"] = tree.to_dict(cluster.id for cluster in clusters)
-    write_json(folder / "clusters.json", saved)
-    if tree is None and hierarchy is not None:
-        write_json(folder / "levels.json", hierarchy.to_dict())

@@ -1,13 +1,12 @@
 """A finished run as files for others: Excel workbooks, Parquet, CSV for spreadsheets.
 
-Everything is read from ``assignments.csv``, ``clusters.json`` and ``levels.json`` of the run, so
-later names and edits are in it. Columns of the input come as texts; those of coterie as numbers.
+Later names and edits are in them. Columns of the input come as texts; those of coterie as numbers.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,20 @@ from typing import Any
 import pyarrow as pa
 
 from coterie._util.files import atomic_path
-from coterie._util.folders import held, one_state
 from coterie._util.validation import check_choice, check_path
 from coterie.describe import Cluster
 from coterie.describe.hierarchy import Hierarchy
 from coterie.describe.tree import Tree
 from coterie.errors import UsageError
 from coterie.page import without_texts, write_report
-from coterie.runs.page_data import read_run
-from coterie.runs.run_files import RunFiles, swap_run
+from coterie.runs.clustering import Clustering
+from coterie.runs.page_data import PageRows, page_data
 from coterie.texts import write_rows
 from coterie.texts.corpus import value_to_text
 from coterie.texts.write import FORMATS, Sheet, spreadsheet_text, table_rows, write_workbook
 
 WORDS = 10  # of a cluster that its row names
+PAGES = {"report.html": True, "report-no-texts.html": False}  # whether texts are on them
 KINDS = {"examples": "typical", "diverse": "whole range", "borderline": "close call"}
 
 
@@ -66,43 +65,40 @@ def export_run(
     -------
     Exported
     """
+    from coterie.runs.store import add_files, is_run, read
+
     run = check_path("folder", folder)
     wanted = [to] if isinstance(to, str) else list(to) if isinstance(to, Iterable) else []
     if not wanted:
         raise UsageError("to: name at least one format, such as xlsx.")
     for name in wanted:
         check_choice("to", name, FORMATS)
-    RunFiles(run).check()
     if out is None or Path(out).resolve() == run.resolve():
-        found: list[Exported] = []
-        with held(run):
-            swap_run(run, lambda fresh: found.append(write_exports(fresh, wanted, texts=texts)))
-        return Exported([run / path.name for path in found[0].files], found[0].notes)
-    refuse_other_run(Path(out))
-    return one_state([run], lambda: write_exports(run, wanted, texts=texts, out=Path(out)))
+        found = add_files(run, lambda fresh, value: write_exports(fresh, value, wanted, texts))
+        return Exported([run / path.name for path in found.files], found.notes)
+    if Path(out).exists() and not Path(out).is_dir():
+        raise UsageError(f"`out={str(out)!r}` is a file; name a folder.")
+    if is_run(Path(out)):
+        raise UsageError(f"`out={str(out)!r}` holds another run; choose another folder.")
+    return write_exports(Path(out), read(run), wanted, texts)
 
 
 def write_exports(
-    run: Path,
-    wanted: Sequence[str],
-    *,
-    texts: bool = True,
-    out: Path | None = None,
+    folder: Path, run: Clustering, wanted: Iterable[str], texts: bool = True
 ) -> Exported:
-    """Write the files of :func:`export_run` into a folder that nobody else reads or writes now."""
-    target, found = out or run, RunFiles(run)
-    table = found.cells if texts else _without_texts(found)
+    """Write the files of :func:`export_run` into a folder."""
+    table = run.table if texts else _without_texts(run)
     files: list[Path] = []
     notes: list[str] = []
     for form in dict.fromkeys(wanted):
-        files.append(target / _table_name(form, texts))
+        files.append(folder / _table_name(form, texts))
         if form == "csv":
             _write_guarded(files[-1], table)
             continue
         notes += write_rows(files[-1], table, {})
         if form == "xlsx":
-            files.append(target / f"clusters{'' if texts else '-no-texts'}.xlsx")
-            parts = found.clusters, found.hierarchy, found.tree
+            files.append(folder / f"clusters{'' if texts else '-no-texts'}.xlsx")
+            parts = run.clusters, run.hierarchy, run.tree
             notes += write_clusters(files[-1], *parts, texts=texts)
     return Exported(files, notes)
 
@@ -115,47 +111,27 @@ def _table_name(form: str, texts: bool) -> str:
 
 
 def write_page(
-    run: Path,
-    manifest: dict[str, Any],
-    clusters: Sequence[Cluster],
-    *,
-    texts: bool = True,
-    file: Path | None = None,
-) -> Path:
-    """Write the page from what the other files of the run hold, with or without the texts."""
-    data = read_run(run, manifest, clusters)
-    file = file or run / ("report.html" if texts else "report-no-texts.html")
+    file: Path, run: Clustering, *, texts: bool = True, rows: PageRows | None = None
+) -> None:
+    """Write the page, with or without the texts; ``rows`` as for ``page_data``."""
+    data = page_data(run, rows)
     write_report(file, data if texts else without_texts(data))
-    return file
 
 
-def refresh(run: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) -> None:
-    """Write the pages and exports that lie in a run anew, so that none of them is out of date."""
-    write_page(run, manifest, clusters)
-    refresh_exports(run, manifest, clusters)
-
-
-def refresh_exports(run: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) -> None:
-    """Write the files anew that ``coterie export`` has made of a run."""
-    if (run / "report-no-texts.html").exists():
-        write_page(run, manifest, clusters, texts=False)
+def refresh(folder: Path, run: Clustering, names: Collection[str]) -> None:
+    """Write anew those of the files ``names`` that are pages or exports."""
+    for page, texts in PAGES.items():
+        if page in names:
+            write_page(folder / page, run, texts=texts)
     for texts in (True, False):
-        if forms := [form for form in FORMATS if (run / _table_name(form, texts)).exists()]:
-            write_exports(run, forms, texts=texts)
+        if forms := [form for form in FORMATS if _table_name(form, texts) in names]:
+            write_exports(folder, run, forms, texts)
 
 
-def refuse_other_run(out: Path) -> None:
-    """Refuse to put the tables of one run into the folder of another."""
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"`out={str(out)!r}` is a file; name a folder.")
-    if (out / "manifest.json").exists():
-        raise UsageError(f"`out={str(out)!r}` holds another run; choose another folder.")
-
-
-def _without_texts(run: RunFiles) -> pa.Table:
+def _without_texts(run: Clustering) -> pa.Table:
     """The table of a run with the number of each row in place of what came with the texts."""
-    kept = [run.manifest["data"].get("id_column"), *run.own.values()]
-    table = run.cells.select([name for name in run.cells.column_names if name in kept])
+    kept = [run.id_column, *run.own.values()]
+    table = run.table.select([name for name in run.table.column_names if name in kept])
     return table.add_column(0, "row", pa.array(range(1, len(table) + 1)))
 
 

@@ -7,8 +7,11 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Any, Literal
 
+import pyarrow as pa
+
+from coterie._util.facts import now, versions
 from coterie._util.folders import check_replaceable, delete, held, refuse_held, replace_folder
 from coterie._util.progress import make_progress, say
 from coterie._util.threads import one_blas_thread
@@ -22,16 +25,18 @@ from coterie.models.clusterer import TextClusterer
 from coterie.models.fitting import Fitting, number_encoder
 from coterie.models.guidance import Guidance
 from coterie.options import ClusterOptions
-from coterie.runs.folder import TRAINING, begin_facts, refuse_taken
 from coterie.runs.guide import about_guidance, read_guidance
 from coterie.runs.outputs import check_run_output
 from coterie.runs.results import Results
 from coterie.runs.run import Run
-from coterie.runs.run_files import index_of
 from coterie.runs.sample import files_of, read_texts
+from coterie.runs.store import TRAINING, refuse_taken
+from coterie.runs.table import index_of
 from coterie.texts import Corpus
 
 HISTORY = "history.jsonl"  # of a training, step by step
+# Parameters of an estimator that do not change the result.
+NOT_DECISIVE = {"verbose", "checkpoint", "checkpoint_every", "device"}
 
 
 class Stopped(KeyboardInterrupt):
@@ -325,3 +330,49 @@ class RunFit:
         if self.options.verbose:
             say(choice.reason)
         return choice
+
+
+def begin_facts(
+    options: ClusterOptions, model: TextClusterer, corpus: Corpus, choice: Choice | None
+) -> dict[str, Any]:
+    """What the manifest says about a run before it is fitted."""
+    facts: dict[str, Any] = {
+        "started": now(),
+        "method": options.method,
+        "parameters": _parameters(model),
+        "handover": options.handover(),
+        "data": {
+            "rows": len(corpus),
+            "text_column": corpus.text_column,
+            "id_column": corpus.id_column,
+            "sha256": corpus.sha256,
+            "notes": [note.message for note in corpus.notes],
+            **_types(corpus.table.schema),
+        },
+        "versions": versions(),
+        "number_of_clusters": None if choice is None else choice.to_dict(),
+    }
+    if corpus.large is not None:
+        found = corpus.large.survey
+        facts["fit_sample"] = len(found.texts)
+        facts["data"] |= {"texts": found.filled, "different_texts": found.distinct}
+    return facts
+
+
+def _parameters(model: TextClusterer) -> dict[str, Any]:
+    """Parameters that decide the result, as JSON reads them back."""
+    given = model.get_params(deep=False).items()
+    simple = (str, int, float, bool, type(None))
+    return {
+        name: value if isinstance(value, simple) else str(value)
+        for name, value in given
+        if name not in NOT_DECISIVE
+    }
+
+
+def _types(schema: pa.Schema) -> dict[str, dict[str, str]]:
+    """What the manifest says about the columns that are no texts, by their names; or nothing."""
+    numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    kinds = (*numbers, pa.types.is_temporal, pa.types.is_dictionary)
+    types = {kind.name: str(kind.type) for kind in schema if any(is_a(kind.type) for is_a in kinds)}
+    return {"types": types} if types else {}

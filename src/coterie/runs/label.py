@@ -27,13 +27,9 @@ from coterie.models.edited import edited
 from coterie.models.outliers import Assessed
 from coterie.models.registry import load
 from coterie.runs.added import held_out
-from coterie.runs.run_files import (
-    RunFiles,
-    model_folder,
-    read_clusters,
-    read_levels,
-    result_columns,
-)
+from coterie.runs.clustering import Clustering
+from coterie.runs.store import model_folder, read_clusters, read_levels
+from coterie.runs.table import result_columns
 from coterie.texts.vectors import VectorRows
 
 DRIFT_TEXTS = 20_000  # texts that are compared with those of the run
@@ -51,12 +47,11 @@ class DriftSample:
 
     Parameters
     ----------
-    run : RunFiles
+    run : Clustering
     model : TextClusterer
     """
 
-    def __init__(self, run: RunFiles, model: TextClusterer) -> None:
-        run.check()
+    def __init__(self, run: Clustering, model: TextClusterer) -> None:
         self.run, self.model = run, model
         self.seen = 0
         self.rows: list[tuple[str, int, Floats]] = []  # text, cluster, vector

@@ -26,7 +26,8 @@ from coterie.encoders.cache import no_cache
 from coterie.errors import CoterieError, UsageError
 from coterie.runs.label import DriftSample, Labeller
 from coterie.runs.outputs import check_output, is_labelled
-from coterie.runs.run_files import RunFiles, own_columns
+from coterie.runs.store import read
+from coterie.runs.table import own_columns
 from coterie.texts import DataNote, LargeTable, TextStream
 from coterie.texts.corpus import CHUNK_ROWS, cell_values, clean_values, combine, no_words
 from coterie.texts.read import ColumnOptions
@@ -285,7 +286,7 @@ def predict_file(  # noqa: PLR0913 - what the command has
     labeller = Labeller.read(Path(folder), outlier_limit, level)
     if vectors is not None:
         labeller.use_vectors(vectors)
-    sample = DriftSample(RunFiles(folder), labeller.model) if drift else None
+    sample = DriftSample(read(Path(folder)), labeller.model) if drift else None
     if sample is not None:
         labeller.observers.append(sample)
     stream = TextStream(file, **reading)

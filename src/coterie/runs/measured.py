@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from coterie._util.trust import LARGE, check_shape, inside, read_json
 from coterie._util.types import Ints
-from coterie.runs.run_files import shape_of
-
-STABILITY_FILE = "stability.json"
 
 
 @dataclass(frozen=True)
@@ -97,14 +92,9 @@ def to_file(found: Stability, labels: Ints) -> dict[str, Any]:
     return {"labels": _digest(labels), **found.to_dict()}
 
 
-def read_stability(folder: Path, labels: Ints) -> dict[str, Any] | None:
-    """How stable the clusters are; None if that was not measured, or of other clusters."""
-    path = inside(folder, STABILITY_FILE)
-    if not path.exists():
-        return None
-    shape = {"labels": str, **shape_of(Stability)}
-    saved = check_shape(read_json(path, LARGE), shape, str(path))
-    return dict(saved) if saved["labels"] == _digest(labels) else None
+def current(saved: dict[str, Any] | None, labels: Ints) -> dict[str, Any] | None:
+    """What was measured; None if nothing was, or of other clusters."""
+    return saved if saved is not None and saved["labels"] == _digest(labels) else None
 
 
 def _digest(labels: Ints) -> str:

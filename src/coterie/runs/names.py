@@ -10,7 +10,8 @@ from coterie._util.progress import make_progress
 from coterie.describe import Cluster
 from coterie.describe.naming import Endpoint, NameOptions, ask_names, make_requests
 from coterie.errors import counted
-from coterie.runs.clustering import Clustering, read, renamed, save
+from coterie.runs.clustering import Clustering, renamed
+from coterie.runs.store import opened, read, save
 
 
 def requests_for(folder: Path, asked: NameOptions) -> list[dict[str, Any]]:
@@ -24,14 +25,20 @@ def name_run(
 ) -> str | None:
     """Ask a chat endpoint for names, and write them into all files of the run.
 
-    Names that a user gave stay. The caller has the folder's lock.
+    Names that a user gave stay.
 
     Returns
     -------
     str or None
         What went wrong; clusters without an answer keep their names.
     """
-    run = read(folder)
+    with opened(folder) as run:
+        return _ask(run, endpoint, asked, verbose)
+
+
+def _ask(
+    run: Clustering, endpoint: Endpoint, asked: NameOptions | None, verbose: int
+) -> str | None:
     places = _to_name(run)
     groups = [group for _, group in places]
     asked_for = {group.name for group in groups}
@@ -51,7 +58,7 @@ def name_run(
     before = {str(cluster.id): cluster.name for cluster in run.clusters if cluster.id in clusters}
     done = f"{counted(len(naming.answers), 'name')} by {by}"
     facts = {**after.facts, "names": {"by": by, "before": before}}
-    save(run, replace(after, facts=facts), log={"done": [done]})
+    save(run, replace(after, facts=facts), done=[done])
     return naming.problem
 
 

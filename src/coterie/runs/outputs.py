@@ -12,12 +12,10 @@ import re
 from collections.abc import Callable, Iterable
 from glob import escape
 from pathlib import Path
-from typing import Any
 
-from coterie._util.trust import read_json
 from coterie._util.validation import need
-from coterie.errors import CoterieError, UsageError
-from coterie.runs.run_files import LOGS, MANIFEST, RESULT, is_run
+from coterie.errors import UsageError
+from coterie.runs.store import is_part, is_run
 from coterie.texts import TextStream
 
 LABELLED = {"cluster", "confidence", "outlier_score"}  # columns that coterie predict adds
@@ -79,8 +77,7 @@ def check_run_output(out: Path, inputs: Iterable[str | Path | None]) -> None:
         path = Path(given).resolve() if given is not None and given != "-" else None
         if path is None or not path.is_file() or out.resolve() not in path.parents:
             continue
-        name = path.relative_to(out.resolve()).as_posix()
-        if RESULT.fullmatch(name) or LOGS.fullmatch(name):
+        if is_part(path.relative_to(out.resolve()).as_posix()):
             raise UsageError(
                 f"`out={str(out)!r}`: {given} is the input, and a file of the run there. Choose "
                 "another folder, or copy the input."
@@ -91,20 +88,10 @@ def refuse_run_file(out: Path) -> None:
     """Refuse a file that belongs to a run."""
     path = out.resolve()
     for parent in path.parents:
-        name = path.relative_to(parent).as_posix()
-        own = RESULT.fullmatch(name) or LOGS.fullmatch(name)
-        if own and is_run(_manifest(parent / MANIFEST)):
+        if is_part(path.relative_to(parent).as_posix()) and is_run(parent):
             raise UsageError(
                 f"`out={str(out)!r}` is a file of the run in {parent}; choose another name."
             )
-
-
-def _manifest(file: Path) -> Any:
-    """What a manifest says; nothing if it cannot be read."""
-    try:
-        return read_json(file)
-    except (OSError, ValueError, CoterieError):
-        return None
 
 
 def is_same(one: Path, other: Path) -> bool:

@@ -1,24 +1,14 @@
-"""From the files of a run folder to the page, and the one file that the page needs for itself.
-
-``map.json`` holds the coordinates of the texts on the map and the silhouette, both of which need
-the vectors. All else comes from ``manifest.json``, ``clusters.json``, ``levels.json`` and
-``assignments.csv``, so the page can be made anew at any time, also without the texts.
-"""
+"""From a clustering to the page, and the places on the map, which need the vectors."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coterie._util.files import write_text
-from coterie._util.trust import damaged
 from coterie._util.types import Bools, Floats, Ints
 from coterie.arrays.metrics import silhouette
 from coterie.describe import Cluster, guess_columns, text_order
@@ -28,67 +18,59 @@ from coterie.errors import DataError, counted
 from coterie.page.html import Outliers, ReportData, by_size
 from coterie.page.layout import first_of_equal, map_texts, sample_rows
 from coterie.page.points import Points
-from coterie.page.quality import Figure, figures
-from coterie.runs.measured import read_stability
-from coterie.runs.run_files import (
-    check_known,
-    given_numbers,
-    own_columns,
-    read_clusters,
-    read_levels,
-    read_map,
-    table_of,
-    table_parts,
-)
+from coterie.page.quality import figures
+from coterie.runs.clustering import Clustering
+from coterie.runs.measured import current
+from coterie.runs.table import as_texts, check_known, given_numbers, own_columns
 from coterie.texts.corpus import cell_values
 from coterie.texts.write import bare_name
 
 
-@dataclass(frozen=True)
-class Skimmed:
-    """What was kept of a table."""
+class PageRows:
+    """What the page needs of a table, which comes whole or part by part.
 
-    shown: pa.Table  # the rows that were asked for, in their order
-    labels: Ints  # of all rows
-    marked: pa.Table | None  # the rows that are outliers; None where none can be
-    scored: int  # rows with an outlier score
-
-
-def skim(path: Path, rows: Sequence[int]) -> Skimmed:
-    """Go through an ``assignments.csv`` once, and keep what the page needs.
-
-    Parameters
+    Attributes
     ----------
-    path : Path
-    rows : sequence of int
-        Ascending numbers of the rows to keep, from zero.
+    shown : list of pyarrow.Table
+        The rows that were asked for, in their order.
+    labels : list of ndarray
+        Clusters of all rows.
+    marked : list of pyarrow.Table
+        The rows that are outliers; nothing where none can be.
+    scored : int
+        Rows with an outlier score.
     """
-    wanted = np.asarray(rows, dtype=np.int64)
-    labels, shown, marked = [], [], []
-    first = scored = 0
-    for part in table_parts(path):
-        own = own_columns(part.schema.names)
-        labels.append(part[own["cluster"]].to_numpy(zero_copy_only=False))
-        low, high = np.searchsorted(wanted, [first, first + len(part)])
-        shown.append(part.take(pa.array(wanted[low:high] - first)))
+
+    def __init__(self, rows: Sequence[int]) -> None:
+        self.shown: list[pa.Table] = []
+        self.labels: list[Ints] = []
+        self.marked: list[pa.Table] = []
+        self.scored = self._first = 0
+        self._wanted = np.asarray(rows, dtype=np.int64)  # ascending, from zero
+
+    def add(self, part: pa.Table) -> None:
+        """Look at the next rows."""
+        own = own_columns(part.column_names)
+        self.labels.append(part[own["cluster"]].to_numpy())
+        low, high = np.searchsorted(self._wanted, [self._first, self._first + len(part)])
+        self.shown.append(as_texts(part.take(pa.array(self._wanted[low:high] - self._first))))
         if "nearest_cluster" in own:
-            scored += len(part) - part[own["outlier_score"]].null_count
-            marked.append(part.filter(pc.equal(part[own["outlier"]], "yes")))
-        first += len(part)
-    return Skimmed(
-        pa.Table.from_batches(shown),
-        np.concatenate(labels),
-        pa.Table.from_batches(marked) if marked else None,
-        scored,
-    )
+            self.scored += len(part) - part[own["outlier_score"]].null_count
+            self.marked.append(as_texts(part.filter(pc.equal(part[own["outlier"]], "yes"))))
+        self._first += len(part)
+
+    def outliers(self, text_column: str, names: Mapping[int, str]) -> Outliers | None:
+        """The outliers, the highest scores first; None where none were asked for."""
+        if not self.marked:
+            return None
+        marked = pa.concat_tables(self.marked)
+        own = own_columns(marked.column_names)
+        wanted = (text_column, own["outlier_score"], own["nearest_cluster"])
+        rows = zip(*(cell_values(marked[name]) for name in wanted), strict=True)
+        return Outliers.of(rows, names, self.scored)
 
 
 SILHOUETTE = 2_500  # texts it is taken from
-
-
-def write_map(folder: Path, made: Mapping[str, Any]) -> None:
-    """Write ``map.json``, which :func:`make_map` made."""
-    write_text(folder / "map.json", json.dumps(made, separators=(",", ":")) + "\n")
 
 
 def make_map(
@@ -132,50 +114,37 @@ def make_map(
     }
 
 
-def read_run(path: Path, manifest: dict[str, Any], clusters: Sequence[Cluster]) -> ReportData:
-    """Everything the page shows, from the files of a run folder."""
-    saved, tree = read_map(path), None
-    if (path / "clusters.json").exists():
-        _, tree = read_clusters(path)
-    levels = read_levels(path, tree)
+def page_data(run: Clustering, rows: PageRows | None = None) -> ReportData:
+    """Everything the page shows; ``rows`` were taken from a table that is not in memory."""
+    facts, tree, saved = run.facts, run.tree, run.map
+    clusters: Sequence[Cluster] = run.clusters
     if tree is not None:  # its numbers are by size in one cut alone
         clusters = sorted(clusters, key=by_size)
-    table = table_of(path)
-    quality: list[Figure] = []
-    points = outliers = stability = None
-    if table.exists():
-        text_column = manifest["data"]["text_column"]
-        found = skim(table, saved["rows"] if saved else [])
-        check_known(found.labels.tolist(), clusters, path)
-        if text_column not in found.shown.column_names:
-            raise DataError(f"{path}: assignments.csv has no column {text_column!r}.")
-        if saved and len(found.shown) != len(saved["rows"]):
-            raise DataError(
-                f"{path / 'map.json'} is damaged: it has rows that {table} does not have."
-            )
-        with damaged(table, "a table of coterie"):
-            outliers = _outliers(found, text_column, clusters)
-        names = {c.id: c.name for c in clusters}
-        stability = _renamed(read_stability(path, found.labels), names)
-        quality = figures(manifest, clusters, saved["silhouette"] if saved else None)
-        if saved:
-            finest = None if tree is None else tree.column
-            points = make_points(saved, found.shown, text_column, finest)
+    if rows is None:
+        rows = PageRows(saved["rows"] if saved else [])
+        rows.add(run.table)
+    labels, shown = np.concatenate(rows.labels), pa.concat_tables(rows.shown)
+    check_known(labels.tolist(), clusters, run.folder)
+    if saved and len(shown) != len(saved["rows"]):
+        raise DataError(f"{run.folder} is damaged: map.json has rows that the table has not.")
+    points = None
+    if saved:
+        points = make_points(saved, shown, run.text_column, None if tree is None else tree.column)
     return ReportData(
-        title=f"{counted(manifest['data']['rows'], 'text')} in {counted(len(clusters), 'cluster')}",
-        summary=about_size(manifest, clusters),
-        overview=make_overview(manifest, clusters, levels),
-        made=about_making(manifest, clusters),
+        title=f"{counted(facts['data']['rows'], 'text')} in {counted(len(clusters), 'cluster')}",
+        summary=about_size(facts, clusters),
+        overview=make_overview(facts, clusters, run.hierarchy),
+        made=about_making(facts, clusters),
         clusters=clusters,
-        notes=manifest["data"]["notes"],
-        settings=_settings(manifest),
-        quality=quality,
+        notes=facts["data"]["notes"],
+        settings=_settings(facts),
+        quality=figures(facts, clusters, saved["silhouette"] if saved else None),
         points=points,
-        levels=[] if levels is None or tree is not None else levels.levels,
-        outliers=outliers,
-        given=given_numbers(manifest.get("guidance", {"given": ()})),
-        stability=stability,
-        new=next((entry["new"] for entry in reversed(manifest.get("updates", []))), ()),
+        levels=[] if run.hierarchy is None or tree is not None else run.hierarchy.levels,
+        outliers=rows.outliers(run.text_column, run.names),
+        given=given_numbers(facts.get("guidance", {"given": ()})),
+        stability=_renamed(current(run.stability, labels), run.names),
+        new=next((entry["new"] for entry in reversed(facts.get("updates", []))), ()),
         tree=tree,
     )
 
@@ -252,16 +221,6 @@ def cluster_columns(columns: Sequence[str], chosen: str | None = None) -> tuple[
     others = [repr(name) for name in own if name != taken]
     more = f", not from {', '.join(others)}" if others else ""
     return taken, names, f"clusters from the column {taken!r}{more}"
-
-
-def _outliers(found: Skimmed, text_column: str, clusters: Sequence[Cluster]) -> Outliers | None:
-    """The outliers, the highest scores first; None where none were asked for."""
-    if found.marked is None:
-        return None
-    own, names = own_columns(found.marked.column_names), {c.id: c.name for c in clusters}
-    wanted = (text_column, own["outlier_score"], own["nearest_cluster"])
-    rows = zip(*(cell_values(found.marked[name]) for name in wanted), strict=True)
-    return Outliers.of(rows, names, found.scored)
 
 
 def _settings(manifest: dict[str, Any]) -> dict[str, Any]:

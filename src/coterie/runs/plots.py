@@ -10,8 +10,9 @@ import io
 import math
 import re
 import textwrap
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,10 +24,9 @@ from coterie.describe import Cluster, find_periods
 from coterie.describe.tree import need_tree
 from coterie.errors import UsageError, counted
 from coterie.page.html import by_size, cluster_looks
-from coterie.page.looks import Look
 from coterie.page.page import asset
 from coterie.page.points import shorten, visible
-from coterie.runs.run_files import RunFiles
+from coterie.runs.clustering import Clustering
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ SMALL = 8  # points of a letter
 FONTS = ("Noto Sans CJK JP", "Hiragino Sans", "Microsoft YaHei", "Noto Sans Thai")
 
 
-class Plots(RunFiles):
+class Plots(ABC):
     """The figures of a finished run.
 
     Each method returns a ``matplotlib.figure.Figure``: a notebook shows it, and
@@ -49,6 +49,11 @@ class Plots(RunFiles):
     tree: a number of clusters, or "broad", "medium" or "fine"; default: what the run shows. ``ax``
     are matplotlib Axes to draw into; default: those of a new figure.
     """
+
+    @property
+    @abstractmethod
+    def state(self) -> Clustering:
+        """The run as it is drawn."""
 
     def plot_map(
         self,
@@ -62,7 +67,7 @@ class Plots(RunFiles):
         ``top`` names only so many, the largest.
         """
         _check(ax)
-        saved = self.map
+        saved = self.state.map
         if saved is None:
             raise UsageError("this run has no map; make one by clustering its texts again.")
         clusters, labels = self._at(level)
@@ -125,8 +130,8 @@ class Plots(RunFiles):
         clusters, labels = self._at(level)
         shown = clusters[:top]
         ax = _axes(ax, (9.0, 0.9 + 0.36 * len(shown)))
-        given, about = self.cells.drop_columns(list(self.own.values())), self.manifest["data"]
-        _, periods = find_periods(given, about["text_column"], about.get("id_column"), date_column)
+        run = self.state
+        _, periods = find_periods(run.input, run.text_column, run.id_column, date_column)
         width, dated = len(periods.names), periods.of_row >= 0
         total = np.bincount(periods.of_row[dated & (labels >= 0)], minlength=width)
         counts = [
@@ -155,7 +160,7 @@ class Plots(RunFiles):
         The axis counts clusters: a vertical line at 20 crosses the 20 clusters of that cut.
         """
         _check(ax)
-        tree = need_tree(self.tree)
+        tree = need_tree(self.state.tree)
         n = tree.number(tree.at if level is None else level)
         merges = tree.merges[tree.finest - n :]
         inside = {union: parts for union, *parts in merges}
@@ -190,27 +195,25 @@ class Plots(RunFiles):
 
     def _at(self, level: int | str | None) -> tuple[list[Cluster], Ints]:
         """The clusters of a cut, the largest first, and that of each row; -1 for none."""
-        clusters, labels = self.clusters, self.labels
+        run = self.state
+        clusters, labels = run.clusters, run.labels
         if level is not None:
-            tree = need_tree(self.tree)
+            tree = need_tree(self.state.tree)
             cut = tree.cut(level)
-            leaves = self.cells[self.own[tree.column]].to_pylist()
+            leaves = run.table[run.own[tree.column]].to_pylist()
             rows = zip(leaves, labels.tolist(), strict=True)
             labels = np.array([-1 if label < 0 else cut[leaf] for leaf, label in rows])
             clusters = [tree.nodes[number] for number in tree.shown(level)]
         return sorted(clusters, key=by_size), labels
-
-    @cached_property
-    def _looks(self) -> dict[int, Look]:
-        levels = [] if self.hierarchy is None else self.hierarchy.levels
-        return cluster_looks(self.clusters, levels, self.tree)
 
     def _style(self, cluster: int) -> tuple[str, str]:
         """Colour and shape of a cluster, as on the page; -1 stands for outliers."""
         palette = _palette()
         if cluster < 0:
             return palette["soft"], "x"
-        look = self._looks[cluster]
+        run = self.state
+        levels = [] if run.hierarchy is None else run.hierarchy.levels
+        look = cluster_looks(run.clusters, levels, run.tree)[cluster]
         other, part = (("ink", 0.0), ("ink", 0.4), ("paper", 0.45))[look.shade]  # as in page.css
         pairs = zip(_rgb(palette[f"c{look.color}"]), _rgb(palette[other]), strict=True)
         mixed = (round((1 - part) * own + part * more) for own, more in pairs)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from coterie._util.facts import hardware, peak_memory
+from coterie._util.facts import hardware, now, peak_memory
 from coterie._util.progress import make_progress, working
 from coterie._util.types import Bools, Floats, Ints
 from coterie._util.validation import check_device
@@ -31,7 +31,7 @@ from coterie.describe import (
     names_by_number,
 )
 from coterie.describe.hierarchy import Hierarchy, build_hierarchy
-from coterie.describe.summary import CLOSE, summarise
+from coterie.describe.summary import CLOSE
 from coterie.describe.tally import Tally
 from coterie.describe.terms import Terms
 from coterie.describe.tree import Tree, TreeRows, grow
@@ -40,20 +40,13 @@ from coterie.models.auto import Auto
 from coterie.models.clusterer import TextClusterer
 from coterie.models.edited import EditedAssigner, Merge, edited
 from coterie.options import ClusterOptions
-from coterie.runs.clustering import Clustering, describe_rows, write, write_clusters
+from coterie.runs.clustering import Clustering, describe_rows
 from coterie.runs.exports import write_clusters as cluster_workbook
-from coterie.runs.exports import write_page
-from coterie.runs.folder import now
 from coterie.runs.label import Labeller
 from coterie.runs.large import label, label_by_ray
-from coterie.runs.page_data import make_map, write_map
-from coterie.runs.run_files import (
-    own_columns,
-    read_clusters,
-    read_levels,
-    result_columns,
-    seal,
-)
+from coterie.runs.page_data import PageRows, make_map
+from coterie.runs.store import write, write_clusters
+from coterie.runs.table import own_columns, result_columns
 from coterie.texts import Corpus, LargeTable, write_rows
 from coterie.texts.corpus import combine
 from coterie.texts.write import open_table
@@ -330,30 +323,29 @@ class Results:
             workbook = work / "clusters.xlsx"
             self.remarks += cluster_workbook(workbook, run.clusters, run.hierarchy, run.tree)
         self.model.save(work / "model", include_encoder=self.options.include_encoder)
-        seal(work, write(work, replace(run, facts={**run.facts, **self.finished})))
+        write(work, replace(run, facts={**run.facts, **self.finished}))
 
     def write_sampled(self, work: Path, large: LargeTable) -> None:
         """Describe the sample and save the model; then label all rows."""
-        fitted = self._write_sample(work, large)
-        clusters, tree = read_clusters(work)
-        hierarchy = read_levels(work, tree)
+        fitted, described, places = self._write_sample(work, large)
+        clusters, hierarchy, tree = described
         labeller = Labeller(self.model, clusters, hierarchy, tree=tree)
         parts = label(large, labeller)
         if large.files:
             parts = label_by_ray(large.files, self.options.workers, work, large.text_column)
-        tally = self._write_rows(work, large, parts, "cluster" if tree is None else tree.column)
-        clusters, hierarchy, tree = count_rows(tally, clusters, hierarchy, tree)
-        write_clusters(work, clusters, hierarchy, tree)
+        tally = Tally(large.columns, CLOSE, "cluster" if tree is None else tree.column)
+        rows = PageRows(places["rows"])
+        self._write_rows(work, large, parts, tally, rows)
         facts = {**self.facts, **fitted, **self.finished, **self.outliers(tally.outliers)}
         facts["figures"] = tally.figures()
-        if tree is not None:
-            facts["levels"] = dict(tree.levels)
-        facts["summary"] = summarise(facts, clusters, hierarchy)
-        write_page(work, facts, clusters)
-        seal(work, facts)
+        shown = pa.concat_tables(rows.shown)
+        run = Clustering(work, facts, shown, *count_rows(tally, *described), places)
+        write(work, run, rows=rows)
 
-    def _write_sample(self, work: Path, large: LargeTable) -> dict[str, Any]:
-        """Write what the sample alone decides; returns what the manifest says about the fit."""
+    def _write_sample(
+        self, work: Path, large: LargeTable
+    ) -> tuple[dict[str, Any], tuple[list[Cluster], Hierarchy | None, Tree | None], dict[str, Any]]:
+        """Write the model and its clusters; facts about the fit, described clusters, the map."""
         model, (marked, grown) = self.model, self.mark()
         labels = model.labels_ if marked is None else np.where(marked, -1, model.labels_)
         terms = count_terms(self.corpus.texts)
@@ -367,13 +359,13 @@ class Results:
             topics=self.topics(),
             terms=terms,
         )
-        clusters, hierarchy, tree = self.nest(labels, clusters, grown, nodes)
-        self._write_map(work, large, marked)
+        described = self.nest(labels, clusters, grown, nodes)
+        places = self._map(large, marked)
         model.save(work / "model", include_encoder=self.options.include_encoder)
-        write_clusters(work, clusters, hierarchy, tree)
-        return self.fitted(terms)
+        write_clusters(work, *described)
+        return self.fitted(terms), described, places
 
-    def _write_map(self, work: Path, large: LargeTable, marked: Bools | None) -> None:
+    def _map(self, large: LargeTable, marked: Bools | None) -> dict[str, Any]:
         """The texts of the sample on the map, each at its first row."""
         from sklearn import config_context
 
@@ -384,14 +376,18 @@ class Results:
         with config_context(working_memory=MAP_MEMORY):
             vectors, labels = model.vectors_[rows], model.labels_[rows]
             made = make_map(vectors, labels, model.seed_, odd, found.texts)
-        made |= {"rows": found.first[made["rows"]].tolist(), "total": found.filled}
-        write_map(work, made)
+        return made | {"rows": found.first[made["rows"]].tolist(), "total": found.filled}
 
     def _write_rows(
-        self, work: Path, large: LargeTable, parts: Iterable[pa.Table], finest: str
-    ) -> Tally:
-        """Write the tables of all rows, and count them; ``finest`` is a result column."""
-        tally, total = Tally(large.columns, CLOSE, finest), len(self.corpus)
+        self,
+        work: Path,
+        large: LargeTable,
+        parts: Iterable[pa.Table],
+        tally: Tally,
+        rows: PageRows,
+    ) -> None:
+        """Write the tables of all rows, count them, and keep what the page needs."""
+        total = len(self.corpus)
         with ExitStack() as opened:
             forms = dict.fromkeys(("csv", *self.options.write))
             tables = [
@@ -404,10 +400,10 @@ class Results:
                     table.write(part, {})
                 own = own_columns(part.column_names).items()
                 tally.add(part, {name: part[column].to_pylist() for name, column in own})
+                rows.add(part)
                 progress.advance(tally.rows)
         if tally.rows != total:
             raise large.changed()
-        return tally
 
 
 def count_rows(

@@ -1,10 +1,10 @@
-"""A finished run as a Python object. The folder is its file format: everything is read from it."""
+"""A finished run as a Python object: one state of its folder, and the verbs that change it."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Sequence
-from functools import cached_property
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,45 +12,36 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from coterie._util.folders import held, mend_folder, one_state, replace_folder
+from coterie._util.folders import held, mend_folder, replace_folder
+from coterie._util.types import Ints
 from coterie._util.validation import check_path
 from coterie.describe import Cluster
+from coterie.describe.hierarchy import Hierarchy
 from coterie.describe.summary import Overview, make_overview, summarise
+from coterie.describe.tree import Tree
 from coterie.errors import UsageError, counted
 from coterie.models.clusterer import TextClusterer
 from coterie.page.html import render_first
 from coterie.runs.added import Updated
+from coterie.runs.clustering import Clustering
 from coterie.runs.exports import Exported, export_run, write_page
-from coterie.runs.folder import refuse_taken
 from coterie.runs.label import Labeller
 from coterie.runs.measured import Stability
 from coterie.runs.plots import Plots
-from coterie.runs.run_files import (
-    LOGS,
-    RESULT,
-    as_frame,
-    index_of,
-    link_files,
-    mark_outliers,
-    read_clusters,
-    read_manifest,
-    run_files,
-    swap_run,
-    to_frame,
-    with_types,
-)
 from coterie.runs.sample import files_of
 from coterie.runs.stability import stability
+from coterie.runs.store import add_files, is_part, link_files, read, refuse_taken
+from coterie.runs.store import files_of as names_of
+from coterie.runs.table import as_frame, index_of, mark_outliers, to_frame, with_types
 from coterie.runs.update import UpdateOptions, update
 from coterie.texts import make_corpus
-from coterie.texts.corpus import combine
+from coterie.texts.corpus import CleanTexts, combine
 
 if TYPE_CHECKING:
     from coterie.runs.comparison import ClusterComparison, Comparison
     from coterie.runs.editing import Edited
 
 SHOWN_CLUSTERS, SHOWN_POINTS = 20, 3_000  # of a run in a notebook
-OWN_ATTRIBUTES = {"folder", "remarks", "_index", "_delete"}  # the others are read
 
 
 class Run(Plots):
@@ -90,20 +81,80 @@ class Run(Plots):
         temporary: TemporaryDirectory[str] | None = None,
         index: tuple[Any, Collection[str]] = (None, ()),
     ) -> None:
-        super().__init__(folder)
+        self.folder = check_path("folder", folder)
         self._index = index
         self.remarks = list(remarks)
         self._delete = None if temporary is None else weakref.finalize(self, temporary.cleanup)
-        if model is not None:
-            self.model = model
+        self._fitted = model
+        self._state: Clustering | None = None
+        self._table: Any = None
 
-    @cached_property
+    @property
+    def state(self) -> Clustering:
+        """The run as its folder had it when it was last opened or changed by this object."""
+        if self._state is None:
+            self._state = replace(read(self.folder), fitted=self._fitted)
+        return self._state
+
+    def _changed(self) -> None:
+        """Have the next state be read."""
+        self._state = self._fitted = self._table = None
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """How the run was made: method, parameters, data, seconds, summary, versions."""
+        return self.state.facts
+
+    @property
+    def version(self) -> str:
+        """Tells one state of the run from another; after an undo it is the earlier one again."""
+        return self.state.version
+
+    @property
+    def clusters(self) -> list[Cluster]:
+        """The clusters with names, words and examples, the largest first."""
+        return self.state.clusters
+
+    @property
+    def hierarchy(self) -> Hierarchy | None:
+        """The coarser levels and which cluster lies where; None where there are none."""
+        return self.state.hierarchy
+
+    @property
+    def tree(self) -> Tree | None:
+        """The merge tree that the clusters are a cut of; None where there is none."""
+        return self.state.tree
+
+    @property
+    def map(self) -> dict[str, Any] | None:
+        """Where texts are on the map; None where there is no map."""
+        return self.state.map
+
+    @property
+    def labels(self) -> Ints:
+        """Cluster of each row; -1 for rows without a text and for outliers."""
+        return self.state.labels
+
+    @property
+    def texts(self) -> CleanTexts:
+        """The text of each row as the run read it: cleaned, empty where there is no word."""
+        return self.state.texts
+
+    @property
+    def model(self) -> TextClusterer:
+        """The fitted estimator."""
+        return self.state.model
+
+    @property
     def table(self) -> Any:
         """The rows of the input with cluster, name, confidence and so on, types as given.
 
         A frame of pandas with its index where one was clustered, else an Arrow table.
         """
-        return as_frame(with_types(mark_outliers(self.cells), self.manifest), *self._index)
+        if self._table is None:
+            typed = with_types(mark_outliers(self.state.table), self.manifest)
+            self._table = as_frame(typed, *self._index)
+        return self._table
 
     def to_pandas(self) -> Any:
         """The rows as :attr:`table` has them, as a frame of pandas, whatever was clustered."""
@@ -113,13 +164,6 @@ class Run(Plots):
     def levels(self) -> list[list[Cluster]]:
         """The coarser levels, coarse to fine: those asked for, or one of broad themes; or none."""
         return [] if self.hierarchy is None else [list(level) for level in self.hierarchy.levels]
-
-    @cached_property
-    def model(self) -> TextClusterer:
-        """The fitted estimator."""
-        from coterie.models.registry import load
-
-        return one_state([self.folder], lambda: load(self.folder / "model"))
 
     @property
     def summary(self) -> list[str]:
@@ -193,21 +237,11 @@ class Run(Plots):
         if path is not None:
             if Path(path).is_dir():
                 raise UsageError(f"`out={str(path)!r}` is a folder; name a file.")
-            return one_state(
-                [self.folder],
-                lambda: write_page(
-                    self.folder, self.manifest, self.clusters, texts=texts, file=Path(path)
-                ),
-            )
-        name: list[str] = []
-
-        def write(fresh: Path) -> None:
-            manifest, (clusters, _) = read_manifest(fresh), read_clusters(fresh)
-            name.append(write_page(fresh, manifest, clusters, texts=texts).name)
-
-        with held(self.folder):
-            swap_run(self.folder, write)
-        return self.folder / name[0]
+            write_page(Path(path), self.state, texts=texts)
+            return Path(path)
+        name = "report.html" if texts else "report-no-texts.html"
+        add_files(self.folder, lambda fresh, run: write_page(fresh / name, run, texts=texts))
+        return self.folder / name
 
     def export(
         self,
@@ -225,7 +259,7 @@ class Run(Plots):
 
         done: Edited = edit(self.folder, edits, dry_run=dry_run, version=version)
         if not dry_run:
-            self._forget()
+            self._changed()
         return done
 
     def cut(self, clusters: int | str, *, version: str | None = None) -> None:
@@ -240,13 +274,13 @@ class Run(Plots):
         from coterie.runs.editing import cut
 
         cut(self.folder, clusters, version=version)
-        self._forget()
+        self._changed()
 
     def update(self, data: Any, **options: Unpack[UpdateOptions]) -> Updated:
         """Add new rows; old ones keep their clusters. See :func:`coterie.runs.update`."""
         done = update(self.folder, data, **options)
         if done.written:
-            self._forget()
+            self._changed()
         return done
 
     def stability(
@@ -260,7 +294,7 @@ class Run(Plots):
         from coterie.runs.editing import undo
 
         number = undo(self.folder, version=version)
-        self._forget()
+        self._changed()
         return number
 
     def name(
@@ -294,11 +328,9 @@ class Run(Plots):
         from coterie.describe.naming import Endpoint, EndpointError, NameOptions
         from coterie.runs.names import name_run
 
-        with held(self.folder):
-            endpoint = Endpoint(url, timeout=timeout)
-            asked = NameOptions(model, examples, prompt, language)
-            problem = name_run(self.folder, endpoint, asked)
-        self._forget()
+        asked = NameOptions(model, examples, prompt, language)
+        problem = name_run(self.folder, Endpoint(url, timeout=timeout), asked)
+        self._changed()
         if problem is not None:
             raise EndpointError(f"{problem} The other clusters keep their names; to go on, repeat.")
 
@@ -340,18 +372,14 @@ class Run(Plots):
         if target.resolve() == self.folder.resolve():
             return target
         refuse_taken(target, overwrite=overwrite)
-        names = [n for n in run_files(self.folder) if RESULT.fullmatch(n) or LOGS.fullmatch(n)]
+        names = [name for name in names_of(self.folder) if is_part(name)]
         with held(target):
             replace_folder(target, lambda fresh: link_files(self.folder, fresh, names))
         self.folder = target
+        self._state = None
         if self._delete is not None:
             self._delete()
         return target
-
-    def _forget(self) -> None:
-        """What was read before the files changed."""
-        for name in self.__dict__.keys() - OWN_ATTRIBUTES:
-            del self.__dict__[name]
 
     def __repr__(self) -> str:
         rows = counted(self.manifest["data"]["rows"], "text")
@@ -424,5 +452,5 @@ def open_run(folder: str | Path) -> Run:
             f"there is no folder {str(path)!r}; name that of a finished run.", code="run.no_folder"
         )
     run = Run(path)
-    run.check()
+    _ = run.state
     return run

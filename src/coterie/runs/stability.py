@@ -15,13 +15,13 @@ the run, and the mean cosine of their embeddings.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from coterie._util.files import write_json
 from coterie._util.folders import held
 from coterie._util.progress import make_progress, working
 from coterie._util.random import derive_seed, numpy_generator
@@ -35,9 +35,10 @@ from coterie.methods.augmentation import augment
 from coterie.models.auto import Auto
 from coterie.models.clusterer import TextClusterer
 from coterie.options import ClusterOptions
-from coterie.runs.clustering import Clustering, read, save
+from coterie.runs.clustering import Clustering
 from coterie.runs.guide import kept_guidance
-from coterie.runs.measured import STABILITY_FILE, ClusterStability, Stability, to_file
+from coterie.runs.measured import ClusterStability, Stability, to_file
+from coterie.runs.store import read, save
 from coterie.texts.words.cutting import tokens
 
 OF_THE_RUN = {"n_clusters", "random_state", "views"}  # other fits have others
@@ -73,9 +74,8 @@ def stability(
     before = read(Path(run))
     found = _measure(before, seeds, halves, verbose)
     if write:
-        saved = to_file(found, before.labels)
         with held(before.folder):
-            save(before, before, beside=lambda fresh: write_json(fresh / STABILITY_FILE, saved))
+            save(before, replace(before, stability=to_file(found, before.labels)))
     return found
 
 

@@ -23,8 +23,9 @@ from coterie._util.validation import check_choice
 from coterie.errors import DataError, UsageError, counted
 from coterie.page.html import write_changes
 from coterie.runs.added import AddedRows, Updated
-from coterie.runs.clustering import Clustering, opened, save
+from coterie.runs.clustering import Clustering
 from coterie.runs.sample import files_of
+from coterie.runs.store import opened, save
 from coterie.texts import Corpus, make_corpus
 from coterie.texts.corpus import (
     as_whole,
@@ -98,13 +99,12 @@ def update(
             notes=notes,
         )
         if not dry_run:
-            about = {"rows": len(corpus), "sha256": corpus.sha256, "new": added.new}
             odd = [t for t, strange in zip(corpus.texts, added.strange, strict=True) if strange]
             page = (folder.resolve().name, found.sentences(), added.drift, found.new)
             save(
                 before,
                 added.clustering,
-                log={"update": about, "done": found.sentences()[:1]},
+                done=found.sentences()[:1],
                 beside=lambda fresh: write_changes(
                     fresh / "changes.html", *page, list(dict.fromkeys(odd))
                 ),

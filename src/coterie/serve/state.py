@@ -21,10 +21,9 @@ from coterie.describe.tree import need_tree
 from coterie.errors import CoterieError
 from coterie.page import render
 from coterie.page.points import shorten, visible
-from coterie.runs.clustering import read
 from coterie.runs.label import Labeller
-from coterie.runs.page_data import read_run
-from coterie.runs.run_history import undoable
+from coterie.runs.page_data import page_data
+from coterie.runs.store import read, undoable
 from coterie.serve.batching import BATCH, Batcher, Work
 from coterie.serve.errors import ServeError
 from coterie.serve.metrics import Metrics
@@ -57,7 +56,7 @@ class Snapshot:
         self._vectors: Floats
         self._has_vector: Bools
         self._take_vectors(earlier)
-        undo = undoable(folder)
+        undo = undoable(run)
         live = {
             "version": self.version,
             "clusters": [
@@ -65,7 +64,7 @@ class Snapshot:
             ],
             "undo": undo and visible(shorten(undo)),
         }
-        self.page = render(read_run(folder, run.facts, run.clusters), live).encode("utf-8")
+        self.page = render(page_data(run), live).encode("utf-8")
 
     def _take_vectors(self, earlier: Snapshot | None) -> None:
         """The vectors of an earlier state, of unit length; the others are to be made."""

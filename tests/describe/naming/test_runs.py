@@ -8,7 +8,7 @@ import pytest
 
 import coterie
 from commands import rows, run
-from coterie.runs.clustering import read
+from coterie.runs.store import read
 
 HOSTILE = ["Early <script>alert(1)</script>", "=cmd()\x1b[2J two", "Three"]
 

@@ -12,8 +12,8 @@ from commands import rows, write_csv
 from commands import run as call
 from coterie import compare_clusters, cut
 from coterie.errors import UsageError
-from coterie.runs.clustering import read
 from coterie.runs.comparison.clusters import PRIOR, Z, contrast, weigh_words
+from coterie.runs.store import read
 from said import raises, says
 from trees import nested_texts
 

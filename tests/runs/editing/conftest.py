@@ -14,10 +14,7 @@ from commands import rows, write_csv
 from commands import run as call
 from trees import nested_texts
 
-
-def content(run: Path, *, log: bool = False) -> dict[str, bytes]:
-    """Every file of a run, to the byte."""
-    return {n: d for n, d in commands.content(run).items() if log or n != "edits.jsonl"}
+content = commands.content
 
 
 def clusters(run: Path) -> dict[int, str]:

@@ -26,7 +26,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(run, finished, edi
     result = call("edit", run, file, "--dry-run")
     assert "renamed 0" in result.output
     assert "nothing was written" in result.output
-    assert content(run, log=True) == content(finished, log=True)
+    assert content(run) == content(finished)
 
 
 def test_json_in_and_out(run: Path, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 import coterie
 from commands import run as call
 from coterie.errors import DataError, UsageError
-from coterie.runs.clustering import read
 from coterie.runs.editing import undo
+from coterie.runs.store import read
 from said import raises, says
 from trees import members, whole
 

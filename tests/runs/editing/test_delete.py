@@ -12,8 +12,8 @@ from commands import rows
 from commands import run as call
 from coterie import edit, load
 from coterie.errors import DataError
-from coterie.runs.clustering import read
 from coterie.runs.editing import undo
+from coterie.runs.store import read
 from said import raises, says
 from trees import members as rows_of
 from trees import whole

@@ -1,104 +1,85 @@
-"""A change of a folder is whole or not there, and can be taken back."""
+"""A change of a run is whole or not there, and can be taken back."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from commands import content
-from coterie._util.files import write_json, write_text
-from coterie._util.trust import read_json
+from coterie import edit, export_run
 from coterie.errors import DataError
-from coterie.runs.run_files import seal, swap_run
-from coterie.runs.run_history import LOG, change_run, last_change, undo_run
+from coterie.runs.editing import undo
+from coterie.runs.store import read, save
 from said import raises
 
+from .conftest import content
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    run = tmp_path / "run"
-    (run / "model").mkdir(parents=True)
-    for name in ("a.txt", "b.txt", "model/c.txt"):
-        write_text(run / name, name)
-    seal(run, {})
-    return run
-
-
-def alter(fresh: Path) -> None:
-    write_text(fresh / "a.txt", "changed")
-    (fresh / "b.txt").unlink()
-    write_text(fresh / "new" / "d.txt", "added")
+MERGE, RENAME = [{"merge": [0, 1]}], [{"rename": {2: "Two"}}]
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_changes_and_back(folder: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
+def test_changes_and_back(run: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
+    def no_links(*_: object) -> None:
+        raise OSError("this file system has no hard links")
+
     if not links:
-        monkeypatch.setattr(os, "link", _no_links)
-    before = content(folder)
-    change_run(folder, alter)
-    assert (folder / "a.txt").read_text() == "changed" and not (folder / "b.txt").exists()
-    assert last_change(folder) == 1
-    change_run(folder, lambda fresh: write_text(fresh / "model/c.txt", "twice"))
-    kept = [n for n in content(folder) if n.startswith("earlier/0002/files")]
-    assert kept == ["earlier/0002/files/model/c.txt"]  # nothing but what was replaced
-    assert undo_run(folder) == 2
-    assert undo_run(folder) == 1
-    (folder / LOG).unlink()
-    assert content(folder) == before
-    assert not (folder / "earlier").exists()
+        monkeypatch.setattr(os, "link", no_links)
+    (run / "notes.txt").write_text("mine")
+    before = content(run)
+    edit(run, MERGE)
+    kept = run / "earlier" / "0001"
+    assert {**content(kept), "notes.txt": b"mine"} == before
+    assert (kept / "model/config.json").read_bytes() != (run / "model/config.json").read_bytes()
+    shares = (kept / "model/encoder/encoder.json").samefile(run / "model/encoder/encoder.json")
+    assert shares == links  # what stays the same lies on the disk once
+    edit(run, RENAME)
+    (run / "notes.txt").write_text("still mine")
+    assert undo(run) == 2 and undo(run) == 1
+    assert content(run) == before | {"notes.txt": b"still mine"}
     with raises(DataError, "has no edits to undo"):
-        undo_run(folder)
-
-
-def _no_links(*_: object) -> None:
-    raise OSError("this file system has no hard links")
+        undo(run)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_a_change_that_fails_leaves_the_folder_as_it_was(folder: Path, error) -> None:
-    before = content(folder)
+def test_a_change_that_fails_leaves_the_folder_as_it_was(run: Path, error) -> None:
+    before, value = content(run), read(run)
 
     def fail(fresh: Path) -> None:
-        alter(fresh)
+        (fresh / "report.html").unlink()
         raise error("in the middle")
 
     with pytest.raises(error):
-        change_run(folder, fail)
-    assert content(folder) == before
-    assert [p.name for p in folder.parent.iterdir()] == ["run"]
+        save(value, value, done=["nothing"], beside=fail)
+    assert content(run) == before
+    assert [p.name for p in run.parent.iterdir()] == [run.name]
 
 
-def test_a_link_to_the_folder_stays_a_link(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(folder)
-    change_run(tmp_path / "link", alter)
-    assert (tmp_path / "link").is_symlink() and (folder / "a.txt").read_text() == "changed"
+def test_a_link_to_the_folder_stays_a_link(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(run)
+    edit(tmp_path / "link", RENAME)
+    assert (tmp_path / "link").is_symlink() and "Two" in read(run).names.values()
 
 
-def test_an_undo_never_takes_back_what_another_command_did(folder: Path) -> None:
-    file = folder / "manifest.json"
-    write_json(file, {"say": 1})
-    change_run(folder, lambda fresh: write_json(fresh / "manifest.json", {"say": 2}))
-    write_json(file, {"say": 3})  # somebody else
-    with raises(DataError, "was changed by another command after"):
-        undo_run(folder)
-    assert read_json(file) == {"say": 3}
+def test_a_change_of_another_state_than_was_read_is_refused(run: Path) -> None:
+    value = read(run)
+    edit(run, RENAME)
+    with raises(DataError, "was changed by another command in the meantime"):
+        save(value, value, done=["too late"])
+    assert "Two" in read(run).names.values()
 
 
-def test_an_export_after_an_edit_does_not_stop_its_undo(folder: Path) -> None:
-    write_json(folder / "manifest.json", {"say": 1})
-    change_run(folder, lambda fresh: write_json(fresh / "manifest.json", {"say": 2}))
-    swap_run(
-        folder, lambda fresh: write_text(fresh / "assignments.jsonl", "made by coterie export")
-    )
-    assert "assignments.jsonl" in read_json(folder / "manifest.json")["files"]
-    assert undo_run(folder) == 1
-    assert read_json(folder / "manifest.json")["say"] == 1
+def test_an_undo_writes_anew_what_was_exported_since(run: Path) -> None:
+    edit(run, RENAME)
+    export_run(run, "jsonl")
+    assert "Two" in (run / "assignments.jsonl").read_text()
+    assert undo(run) == 1
+    assert "Two" not in (run / "assignments.jsonl").read_text()
 
 
-def test_a_link_in_the_place_of_a_file_of_the_run_is_refused(folder: Path, tmp_path: Path) -> None:
-    away = (folder / "model").rename(tmp_path / "away")
-    (folder / "model").symlink_to(away)
+def test_a_link_in_the_place_of_a_file_of_the_run_is_refused(run: Path, tmp_path: Path) -> None:
+    away = tmp_path / "away"
+    (run / "report.html").rename(away)
+    (run / "report.html").symlink_to(away)
+    said = away.read_bytes()
     with raises(DataError, "is a link. Runs with"):
-        change_run(folder, alter)
-    assert (folder / "model").is_symlink() and (away / "c.txt").read_text() == "model/c.txt"
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["away", "run"]
+        edit(run, RENAME)
+    assert (run / "report.html").is_symlink() and away.read_bytes() == said

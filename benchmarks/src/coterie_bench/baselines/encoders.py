@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie._util.trust import Count
+from coterie._util.trust import is_count, is_finite
 from coterie._util.types import Floats, Ints
 from coterie.encoders import BagOfWords, Rows, VectorEncoder
 from coterie.encoders.lexical import MAX_WORDS
@@ -37,7 +37,7 @@ class TopicShares(BagOfWords):
     """
 
     kind: ClassVar[str] = "lda"
-    saved: ClassVar[dict[str, Any]] = {**BagOfWords.saved, "n_topics": Count, "prior": float}
+    saved: ClassVar[dict[str, Any]] = {**BagOfWords.saved, "n_topics": is_count, "prior": is_finite}
 
     def __init__(
         self, n_topics: int = 50, prior: float = 0.1, max_iter: int = 20, seed: int = 0

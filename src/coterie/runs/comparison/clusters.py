@@ -24,7 +24,8 @@ from coterie.describe.tally import guess_columns
 from coterie.describe.terms import Terms
 from coterie.describe.words import ClusterTerms
 from coterie.errors import UsageError, counted
-from coterie.runs.clustering import Clustering, read
+from coterie.runs.clustering import Clustering
+from coterie.runs.store import read
 
 PRIOR = 10.0  # texts that the prior of a word counts as
 Z = 2.5758  # of intervals of 99%

@@ -15,7 +15,7 @@ from coterie._util.types import Ints
 from coterie._util.validation import whole_number
 from coterie.errors import CoterieError, DataError, UsageError
 from coterie.runs.page_data import cluster_columns
-from coterie.runs.run_files import RunFiles
+from coterie.runs.store import read
 from coterie.texts import read_table
 from coterie.texts.corpus import (
     as_table,
@@ -88,9 +88,9 @@ def make_side(
 
 def read_run_side(folder: Path, id_column: str | None = None) -> Side:
     """The clustering of a finished run."""
-    run, model = RunFiles(folder), inside(folder, "model")
-    chosen = id_column or run.manifest["data"].get("id_column")
-    columns = run.cells.column_names
+    run, model = read(folder), inside(folder, "model")
+    chosen = id_column or run.id_column
+    columns = run.table.column_names
     if chosen is not None and chosen not in columns:
         known = ", ".join(columns)
         raise DataError(f"`id_column`: {folder} has no column {chosen!r} (columns: {known}).")

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie._util.folders import held
 from coterie._util.types import Bools, Floats
 from coterie._util.validation import check_path
 from coterie.arrays.assign import probabilities
@@ -28,19 +27,16 @@ from coterie.models.edited import Merge, Step, correct, edited
 from coterie.runs.clustering import (
     Clustering,
     as_said,
-    check_version,
     describe_rows,
-    opened,
     renamed,
-    save,
     with_results,
 )
 from coterie.runs.editing.apply import Draft, apply_edits, prune
 from coterie.runs.editing.parse import Edit, read_edits
-from coterie.runs.exports import refresh_exports
 from coterie.runs.page_data import SILHOUETTE, make_map
-from coterie.runs.run_files import RunFiles, result_columns
-from coterie.runs.run_history import undo_run
+from coterie.runs.store import opened, save
+from coterie.runs.store import undo as undo_change
+from coterie.runs.table import result_columns
 from coterie.texts import texts_from
 
 MISMATCHED = 0.05  # share of rows on which table and model may differ by rounding
@@ -112,8 +108,7 @@ def edit(
         names = {i: name or "" for i, name in sorted(draft.names.items())}
         if not dry_run:
             after = take_edits(run, draft)
-            log = {"edits": [e.told for e in wanted], "done": draft.done}
-            save(run, after, log={**log, **({"notes": draft.notes} if draft.notes else {})})
+            save(run, after, done=draft.done)
             names = after.names
     return Edited(folder, tuple(draft.done), names, tuple(draft.notes))
 
@@ -146,13 +141,13 @@ def cut(run: str | Path, clusters: int | str, *, version: str | None = None) -> 
         draft.corrections = {mark: places[leaf] for mark, leaf in draft.led_to.items()}
         draft.names = {i: tree.names.get(i) for i in tree.shown()}
         draft.tree, draft.moved = tree, True
-        log = {"edits": [{"cut": tree.at}], "done": [f"cut into {counted(tree.at, 'cluster')}"]}
-        save(before, take_edits(before, draft), log=log)
+        done = [f"cut into {counted(tree.at, 'cluster')}"]
+        save(before, take_edits(before, draft), done=done)
     return tree.at
 
 
 def undo(run: str | Path, *, version: str | None = None) -> int:
-    """Put a run back into its state before the last edits; all its files but the log are the same.
+    """Put a run back into its state before the last edits; all its files are the same.
 
     Parameters
     ----------
@@ -165,16 +160,7 @@ def undo(run: str | Path, *, version: str | None = None) -> int:
     int
         Number of the change that was undone.
     """
-    folder = check_path("run", run)
-    RunFiles(folder).check()  # and no more: an undo may repair what else is damaged
-    with held(folder):
-        check_version(folder, version)
-        return undo_run(folder, _refresh_exports)
-
-
-def _refresh_exports(folder: Path) -> None:
-    files = RunFiles(folder)
-    refresh_exports(folder, files.manifest, files.clusters)
+    return undo_change(check_path("run", run), version=version)
 
 
 def _edit_model(model: TextClusterer, wanted: Sequence[Edit], texts: Any) -> TextClusterer:

@@ -20,8 +20,8 @@ from coterie._util.types import Ints
 from coterie.errors import CoterieError, DataError
 from coterie.models.clusterer import TextClusterer
 from coterie.models.edited import EditedAssigner
-from coterie.runs.clustering import read
 from coterie.runs.comparison import jaccard, links, partners
+from coterie.runs.store import read
 
 
 @dataclass
