@@ -21,7 +21,7 @@ from coterie.errors import counted
 from coterie.texts.corpus import is_placeholder
 
 CLOSE = 0.1  # a margin below this is a close call
-LOG = "edits.jsonl"
+LOG = "manifest.json"
 
 
 def measure(labels: Ints, confidence: Floats, margin: Floats) -> dict[str, Any]:
