@@ -10,7 +10,7 @@ from coterie.models.registry import METHODS
 from coterie_bench import run as module
 from coterie_bench.data import Data
 from coterie_bench.run import Options, run_suite
-from coterie_bench.score import expected_calibration_error, word_vectors_of
+from coterie_bench.score import expected_calibration_error
 from coterie_bench.suites import SUITES, Entry, Suite
 from coterie_bench.tables import cell, markdown, summarize
 
@@ -29,23 +29,6 @@ SCORES = {
 @pytest.fixture(scope="module")
 def rows(small: Suite, tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
     return run_suite(small, tmp_path_factory.mktemp("bench") / "small.jsonl", Options())
-
-
-@pytest.mark.parametrize(
-    ("method", "settings", "kind"),
-    [
-        ("kmeans", {"encoder": "tfidf"}, None),
-        ("deccrl", {"word_vectors": "ppmi"}, "ppmi"),
-        ("adsl", {}, "skipgram"),
-        ("sif-kmeans", {}, "skipgram"),
-        ("kmeans", {"encoder": "sif:vectors.txt"}, "file"),
-    ],
-)
-def test_a_line_says_which_word_vectors_were_used(method: str, settings: dict, kind: str) -> None:
-    gensim = pytest.importorskip("gensim")
-    said = word_vectors_of(METHODS[method].make(3, **settings))
-    version = gensim.__version__ if kind == "skipgram" else None
-    assert said == (None if kind is None else {"kind": kind, "gensim": version})
 
 
 def test_a_line_says_everything(rows: list[dict]) -> None:

@@ -69,23 +69,6 @@ def test_the_settings_of_the_newest_line_count() -> None:
     assert found.rows == (newer,)
 
 
-def test_gains_over_the_bare_encoder_by_hand() -> None:
-    fired = {"guard": {"fired": True}}
-    rows = [
-        line("AECL, default", "aecl", "tweet", 0, 0.8, 0.93, **fired),
-        line("AECL, default", "aecl", "tweet", 1, 0.8, 0.90),
-        line("encoder + k-means", "kmeans", "tweet", 0, 0.60, 0.90),
-        line("SCCL, default", "sccl", "tweet", 0, 0.8, 0.88),
-        line("RSTC, default", "rstc", "agnews", 0, 0.8, 0.88),  # nothing to compare with
-    ]
-    table = [row.split(" | ") for row in gains_part(rows).splitlines() if row.startswith("| ")]
-    place = table[0].index("tweet |")  # the last column
-    assert {row[0]: row[place] for row in table[2:]} == {
-        "| SCCL, default": "-2.0 (1) |", "| AECL, default": "+1.5* (2) |",
-    }  # fmt: skip
-    assert "4 runs" in gains_part(rows)
-
-
 def test_the_end_of_training_is_shown_where_the_guard_returned_the_start() -> None:
     """The start has 70 / 80; training made 81 / 91 once, and 40 / 50 where the guard fired."""
     kept = {"guard": {"fired": False}, "trained_scores": {"acc": 0.81, "nmi": 0.91}}

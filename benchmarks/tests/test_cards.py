@@ -54,27 +54,7 @@ def test_unknown_names_and_missing_files_say_what_to_do(tmp_path: Path) -> None:
     assert locate_dataset("tweet", tmp_path) is None
 
 
-def test_prepared_sets_are_found_in_or_beside_the_data_folder(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "dev").mkdir()
-    (tmp_path / "dev" / "insurance.csv").write_text("x")
-    for folder in (tmp_path, tmp_path / "data"):
-        found = locate_dataset("insurance", folder)
-        assert found is not None and found.samefile(tmp_path / "dev" / "insurance.csv")
-    (tmp_path / "robot_questions.csv").write_text("x")  # a file of the user's own
-    assert locate_dataset("robot_questions", tmp_path) is None
-
-
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tweet.csv").write_text("text,label\nhello,1\n")
     with pytest.raises(DataError, match="sha256 differs"):
         load_dataset("tweet", tmp_path)
-
-
-def test_the_folder_comes_from_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "tweet.csv").write_text("x")
-    assert locate_dataset("tweet") == tmp_path / "data" / "tweet.csv"

@@ -8,10 +8,9 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from coterie.arrays.metrics import accuracy, correct
-from coterie.models.registry import METHODS
 from coterie_bench.data import load_data
 from coterie_bench.ledger import NOISE, key_of
-from coterie_bench.noise import add_noise, spreads, summarize_stability, with_noise
+from coterie_bench.noise import add_noise, spreads, summarize_stability
 from coterie_bench.run import Options, run_suite
 from coterie_bench.score import expected_calibration_error
 from coterie_bench.suites import Entry, Suite, plan
@@ -45,17 +44,6 @@ def test_noise_has_its_size_and_depends_on_vector_and_draw_alone() -> None:
     assert not np.array_equal(add_noise(vectors, 1e-3, 1), noisy)
     directions = (noisy - vectors)[0] @ (noisy - vectors)[1]
     assert abs(directions) < 0.3 * np.linalg.norm((noisy - vectors)[0]) ** 2
-
-
-def test_an_encoder_with_noise_is_otherwise_the_same(topics) -> None:
-    texts = topics[0]
-    model = METHODS["auto"].make(3, None, encoder="tfidf-svd", random_state=0)
-    plain = model.fit(texts).vectors_
-    model.encoder = with_noise(model, 1e-3, 0)
-    noisy = model.fit(texts).vectors_
-    size = np.linalg.norm(noisy - plain) / np.linalg.norm(plain)
-    assert 0 < size < 2e-3
-    np.testing.assert_array_equal(model.predict(texts), model.labels_)
 
 
 def test_a_stability_suite_runs_seeds_and_draws(small: Suite, tmp_path: Path) -> None:

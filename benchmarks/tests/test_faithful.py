@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from coterie.models.registry import METHODS
-from coterie_bench.data import load_data
 from coterie_bench.experiments import faithful
-from coterie_bench.run import Options, make
-from coterie_bench.suites import SUITES, Entry, own_data
+from coterie_bench.suites import own_data
 
 PAPERS = own_data("faithful.toml")["papers"]
 
@@ -163,20 +161,3 @@ def test_stages_are_compared_in_the_same_runs() -> None:
     assert judged(claim, close + wide).verdict == "holds on 1 of 2 sets; undecided on agnews"
     assert judged(claim, close[:2]).verdict == "not tested (2 seeds)"
     assert judged(claim, lines("ClusterBERT", 0.5)).verdict == "not tested (no lines)"
-
-
-def test_a_preset_s_pooling_is_for_encoders_that_have_none_of_their_own(tmp_path: Path) -> None:
-    data = load_data("sample", None)
-    (tmp_path / "roberta-base").mkdir()
-    (tmp_path / "roberta-base" / "config.json").write_text("{}")
-    entry = Entry("ClusterBERT", "cluster-bert", preset="paper")
-    alone = make(entry, data, 0, Options(encoder=str(tmp_path / "roberta-base")))
-    assert alone.pooling == "cls"
-    (tmp_path / "roberta-base" / "modules.json").write_text("[]")
-    whole = make(entry, data, 0, Options(encoder=str(tmp_path / "roberta-base")))
-    assert whole.pooling == "auto"
-    asked = make(entry, data, 0, Options(parameters={"pooling": "mean"}))
-    assert asked.pooling == "mean"
-    printed = SUITES["cluster-bert-printed"].entries[0]
-    model = make(printed, data, 0, Options())
-    assert (model.encoder, model.pooling, model.batch_size) == ("roberta-base", "cls", 8)

@@ -1,7 +1,6 @@
 """Figures: what is drawn is what was measured, and watching a training does not change it."""
 
 import json
-import math
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,18 +13,14 @@ from coterie.errors import UsageError
 from coterie_bench.analysis import average_precision, reciprocal_rank
 from coterie_bench.data import Data
 from coterie_bench.figures import Short, draw_all, papers
-from coterie_bench.figures.papers import bars_of
 from coterie_bench.figures.picture import (
-    COLORS,
-    OTHERS,
     Bars,
     Lines,
     Picture,
     Points,
-    draw,
     save,
 )
-from coterie_bench.figures.short import as_points, first_and_last
+from coterie_bench.figures.short import first_and_last
 
 pytest.importorskip("matplotlib", reason="figures need: pip install 'coterie[plots]'")
 FAST = {
@@ -39,14 +34,6 @@ def short(topics) -> Short:
     texts, labels = topics
     data = Data("topics", "0", texts, labels, 3, np.ones(len(texts), dtype=bool))
     return Short(data=data, parameters=FAST, device="cpu")
-
-
-def line(label: str, method: str, dataset: str, seed: int, acc: float) -> dict:
-    return {
-        "label": label, "method": method, "preset": None, "parameters": {}, "dataset": dataset,
-        "dataset_sha256": "0", "seed": seed, "scores": {"acc": acc, "nmi": acc / 2},
-        "date": "2026-11-15", "commit": "abc", "hardware": {"cores": 2},
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("method", ["sccl", "aecl", "deccrl", "adsl", "cluster-bert"])
@@ -114,35 +101,6 @@ def test_ranking_equals_the_loop_and_a_value_by_hand() -> None:
         found.append((average_precision(cosines, right), reciprocal_rank(cosines, right)))
     expected = [100 * sum(pair[i] for pair in found) / 2 for i in (0, 1)]
     assert list(papers.rank(units, many).values()) == pytest.approx(expected)
-
-
-def test_maps_color_the_largest_classes_and_keep_places() -> None:
-    labels = np.array([0, 1, 1, 2, 2, 2])
-    places = np.array([[0, 0], [10, 0], [0, 5], [10, 5], [5, 5], [5, 0]], dtype=np.float32)
-    panel = as_points(places, labels, "here")
-    assert panel.classes == [2, 1, 1, 0, 0, 0]  # 0 is the largest
-    assert panel.x == [0, 1000, 0, 1000, 500, 500] and panel.y == [0, 0, 500, 500, 500, 0]
-    many = Points(x=list(range(9)), y=[0] * 9, classes=list(range(9)))
-    (dots,) = draw(Picture(title="", panels=[many])).axes[0].collections
-    from matplotlib.colors import to_hex
-
-    drawn = {int(x): to_hex(c) for (x, _), c in zip(dots.get_offsets(), dots.get_facecolors(),
-                                                     strict=True)}  # fmt: skip
-    assert [drawn[i] for i in range(9)] == [color.lower() for color in (*COLORS, OTHERS)]
-    assert int(dots.get_offsets()[0][0]) == 8  # grey lies below
-
-
-def test_bars_are_as_high_as_the_means() -> None:
-    rows = [line("SCCL", "sccl", "tweet", 0, 0.8), line("SCCL", "sccl", "tweet", 1, 0.9),
-            line("instances only", "sccl", "tweet", 0, 0.6)]  # fmt: skip
-    picture = papers.sccl_objectives(rows)
-    acc, nmi = draw(picture).axes
-    assert [patch.get_height() for patch in acc.patches] == pytest.approx([85, 60])
-    assert [patch.get_height() for patch in nmi.patches] == pytest.approx([42.5, 30])
-    assert picture.panels[0].groups["tweet"]["SCCL"][1] == pytest.approx(10 / math.sqrt(2))
-    assert picture.subtitle.startswith("mean and deviation of 1 to 2 seeds")
-    assert "3 runs of 2026-11-15" in picture.about
-    assert bars_of(rows[:2], "sccl", ["SCCL", "instances only"], "") is None  # nothing to compare
 
 
 EVERY = Picture(

@@ -3,7 +3,7 @@
 import pytest
 
 from coterie.models.registry import METHODS
-from coterie_bench.experiments.pages import ablation_part, method_part
+from coterie_bench.experiments.pages import method_part
 from coterie_bench.suites import SUITES
 
 
@@ -54,18 +54,6 @@ def test_a_methods_table_by_hand(script) -> None:
     assert method_part([], ["aecl"], "aecl") == (
         "There are no result lines yet: `coterie-bench aecl --data DIR` makes them.\n"
     )
-
-
-def test_ablations_stand_beside_those_of_the_paper(script) -> None:
-    rows = [row(label, 0, 0.5, 0.4, dataset="stackoverflow") for label in ("AECL", "no stage 1")]
-    lines = ablation_part(rows, SUITES["aecl-ablations"]).splitlines()
-    assert lines[0] == "|  | stackoverflow | in the paper |"
-    assert "| AECL | 50.0 / 50.0 (1) | 83.22 / 73.12 |" in lines
-    assert "| no stage 1 | 50.0 / 50.0 (1) | 79.59 / 71.62 |" in lines
-    usual = [row("AECL, default", 0, 0.3, 0.4, dataset="stackoverflow"), rows[1]]
-    same = ablation_part(usual, SUITES["aecl-ablations"])  # the same settings, run by another suite
-    assert "| AECL | 30.0 / 30.0 (1) | 83.22 / 73.12 |" in same
-    assert "no result lines yet" in ablation_part(rows[:1], SUITES["aecl-ablations"])
 
 
 def test_whole_systems_have_the_same_settings_in_both_suites() -> None:

@@ -64,22 +64,6 @@ def test_a_run_is_claimed_once_and_freed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]  # nothing is left lying about
 
 
-def test_a_file_system_without_locks_does_not_stop_the_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import fcntl
-
-    def none(*_: int) -> None:
-        raise OSError("no locks available")
-
-    monkeypatch.setattr(fcntl, "flock", none)
-    ledger = Ledger(tmp_path / "r.jsonl")
-    with ledger.claim(key_of(ROW)) as mine:
-        assert mine
-        ledger.append(ROW)
-    assert read_results([ledger.file]) == [ROW]
-
-
 HOLD = """
 import sys, time
 from pathlib import Path

@@ -29,21 +29,6 @@ def test_cuts_are_scored_as_in_a_loop() -> None:
     assert found["k"] == 3 and found["best"]["n"] == 1 + int(np.argmax(each))
 
 
-def test_nesting_is_as_in_a_loop() -> None:
-    rng = np.random.default_rng(0)
-    fine = rng.integers(0, 12, 200)
-    coarse, broad = fine // 3, (fine // 2 + (rng.random(200) < 0.3)) % 4
-
-    def most(values: np.ndarray) -> int:
-        return max(set(values.tolist()), key=values.tolist().count)
-
-    found = levels.nesting(coarse, fine, broad)
-    pure = [coarse[i] == most(coarse[broad == broad[i]]) for i in range(200)]
-    whole = [broad[i] == most(broad[fine == fine[i]]) for i in range(200)]
-    assert found["purity"] == pytest.approx(np.mean(pure), abs=1e-5)
-    assert found["inverse"] == pytest.approx(np.mean(whole), abs=1e-5)
-
-
 def test_a_set_is_measured(topics, monkeypatch: pytest.MonkeyPatch) -> None:
     texts, truth = topics
     coarse = ["a" if label == "fruit" else "b" for label in truth]

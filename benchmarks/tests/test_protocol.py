@@ -78,21 +78,3 @@ def test_a_run_that_breaks_down_does_not_stop_the_others(
     assert [line.split(":")[0] for line in told] == ["failed", "[1/2] TF-IDF on topics, seed 1"]
     monkeypatch.setattr(module, "run_one", original)
     assert len(run_suite(suite, tmp_path / "r.jsonl", Options())) == 2
-
-
-def test_an_interrupt_keeps_what_is_done(
-    small: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    original = module.run_one
-
-    def stopped(model, data, options):
-        if model.random_state == 1:
-            raise KeyboardInterrupt
-        return original(model, data, options)
-
-    monkeypatch.setattr(module, "run_one", stopped)
-    file = tmp_path / "out" / "r.jsonl"
-    with pytest.raises(KeyboardInterrupt):
-        run_suite(small, file, Options())
-    assert len(file.read_text().splitlines()) == 1
-    assert list(file.parent.iterdir()) == [file]

@@ -11,7 +11,6 @@ from coterie_bench.experiments.steering import (
     Bench,
     different_texts,
     draw_labels,
-    steering_page,
     summarize_steering,
 )
 
@@ -64,42 +63,6 @@ def test_every_case_is_measured(cases) -> None:
     assert classes["known"]["steered"] == classes["known"]["all"] == 2
     assert classes["new"]["all"] == 2 and classes["new"]["plain"] in (0, 1, 2)
     assert scores["names", None]["steered"]["right"] > 0.9
-
-
-def test_table_has_means_and_the_worst_set(cases) -> None:
-    head = {"dataset": "topics", "seed": 0, "method": "kmeans"}
-    rows = [{**head, **case, "scores": scores} for case, scores in cases]
-    header, body = summarize_steering(rows)
-    assert header[:3] == ["method", "given", "steered"]
-    assert [line[1] for line in body][:2] == ["labels 1", "labels 5"]
-    assert body[0][-1].endswith("(topics)")
-    page = steering_page(rows)
-    assert "kmeans is measured on these sets (seeds): topics (1). Not measured yet: " in page
-    assert "| kmeans | topics |" in page
-    assert "(AMI)" in page
-    assert "A cluster with an F1 of a half or more: 2 of 2 known classes" in page
-    for row in rows:
-        row["scores"] = {k: v for k, v in row["scores"].items() if k != "classes"}  # older lines
-        row["scores"] = {k: _without_ami(v) for k, v in row["scores"].items()}
-    page = steering_page(rows)
-    assert "F1" not in page and "AMI" not in page
-
-
-def _without_ami(scores):
-    return {k: v for k, v in scores.items() if k != "ami"} if isinstance(scores, dict) else scores
-
-
-def test_page_has_what_chance_does_not_give() -> None:
-    def row(dataset: str, steered: float, plain: float) -> dict:
-        scores = {
-            "steered": {"acc": 0.5, "nmi": 0.5, "ami": steered},
-            "plain": {"acc": 0.5, "nmi": 0.5, "ami": plain},
-        }
-        head = {"dataset": dataset, "seed": 0, "method": "auto", "case": "labels", "count": 20}
-        return {**head, "scores": scores}
-
-    (line,) = steering._adjusted("auto", steering._frame([row("a", 0.4, 0.1), row("b", 0.6, 0.5)]))
-    assert "20: 50.0 (without labels 30.0, smallest gain of a set +10.0 (b))" in line
 
 
 def test_means_count_every_set_once() -> None:

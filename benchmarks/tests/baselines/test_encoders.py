@@ -8,7 +8,6 @@ from scipy.sparse import csr_matrix
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
 
-from coterie.encoders import load_saved
 from coterie_bench.baselines.encoders import (
     SIFEncoder,
     TopicShares,
@@ -24,14 +23,6 @@ RNG = np.random.default_rng(0)
 COUNTS = RNG.poisson(0.7, size=(9, 6)).astype(np.float32)
 COUNTS[4] = 0
 VECTORS = RNG.normal(size=(6, 5))
-
-
-@pytest.mark.parametrize("encoder", [SIFEncoder("ppmi"), TopicShares(4)])
-def test_saving_and_loading(encoder, tmp_path: Path) -> None:
-    encoder.learn(TEXTS * 2)
-    encoder.save(tmp_path)
-    new = [*TEXTS, "red unheard", ""]
-    np.testing.assert_array_equal(encoded(load_saved(tmp_path), new), encoded(encoder, new))
 
 
 def test_shares_equal_scikit_learn(topics) -> None:

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -75,13 +74,3 @@ def test_the_loss_equals_its_loop(topics) -> None:
                 total -= wanted * math.log(found) + (1 - wanted) * math.log(1 - found)
         loss = word_loss(net, Everything(), winners=8, boost=6.26)["words"]
     assert loss.item() == pytest.approx(total / 9, rel=1e-3)
-
-
-def test_codes_are_without_competition(topics) -> None:
-    model = KATE(3, **TINY).fit(topics[0])
-    items, rows = model.encoder_.prepare(topics[0])
-    x = items.batch(rows)["vectors"]
-    with torch.no_grad():
-        wanted = torch.tanh(model.encoder_.coder[0](x)).numpy()
-    np.testing.assert_allclose(model.vectors_, wanted, atol=1e-6)
-    assert ((wanted != 0).sum(axis=1) > 8).all()

@@ -11,14 +11,8 @@ from scipy.sparse import csr_matrix
 from coterie_bench.baselines import stcc as block
 from coterie_bench.baselines.stcc import (
     DynamicCNN,
-    STCCNet,
-    bit_loss,
-    bits_at_median,
     eigenmaps,
-    fold,
     heat_graph,
-    k_max,
-    lsa,
     preserving,
 )
 
@@ -90,17 +84,6 @@ def test_padding_and_company_change_nothing() -> None:
             torch.testing.assert_close(row, alone, atol=1e-6, rtol=1e-5)
 
 
-def test_the_largest_numbers_keep_their_order() -> None:
-    x = torch.tensor([[[4.0, 1, 5, 2, 9]], [[4.0, 1, 5, 2, 9]]])
-    found = k_max(x, torch.tensor([3, 2]), torch.tensor([5, 3]), 4)
-    assert found.tolist() == [[[4, 5, 9, 0]], [[4, 5, 0, 0]]]
-
-
-def test_folding_adds_neighbouring_rows() -> None:
-    x = torch.arange(8.0).view(1, 8, 1)  # four rows of two maps
-    assert fold(x, 2)[0, :, :, 0].tolist() == [[0 + 2, 1 + 3], [4 + 6, 5 + 7]]
-
-
 def test_gradients_are_right() -> None:
     net = make(4).double()
     words = torch.randn(2, 6, 4, dtype=torch.double, requires_grad=True)
@@ -125,13 +108,6 @@ def test_the_graph_equals_its_loop() -> None:
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_bits_are_even_and_by_hand() -> None:
-    x = np.random.default_rng(0).normal(size=(31, 7))
-    bits = bits_at_median(x)
-    assert (bits.sum(axis=0) == 15).all()
-    assert bits_at_median(np.array([[3.0], [1.0], [2.0], [9.0]])).ravel().tolist() == [1, 0, 0, 1]
-
-
 @pytest.mark.parametrize("dense", [True, False])
 def test_eigenmaps_solve_their_problem(dense: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block, "DENSE", 400 if dense else 0)
@@ -146,14 +122,6 @@ def test_eigenmaps_solve_their_problem(dense: bool, monkeypatch: pytest.MonkeyPa
             np.sqrt((a @ degrees @ a) * (b @ degrees @ b)), rel=1e-5
         )
         assert a @ (degrees - w) @ a / (a @ degrees @ a) == pytest.approx(values[j + 1], abs=1e-7)
-
-
-@pytest.mark.parametrize("dense", [True, False])
-def test_singular_directions(dense: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block, "DENSE", 400 if dense else 0)
-    u, s, _ = np.linalg.svd(rows().toarray())
-    found = lsa(rows(), 4, 0)
-    np.testing.assert_allclose(np.abs(found), np.abs(u[:, :4] * s[:4]), atol=1e-6)
 
 
 def test_linear_maps_solve_their_problem() -> None:
@@ -173,35 +141,3 @@ def test_linear_maps_solve_their_problem() -> None:
         assert kept(found[:, j]) == pytest.approx(values[::-1][j], rel=1e-5)
         residual = found[:, j] - x @ np.linalg.lstsq(x, found[:, j], rcond=None)[0]
         assert np.abs(residual).max() < 1e-6  # it is a linear map of the rows
-
-
-SMALL = {"n_bits": 6, "word_dim": 16, "word_vectors": "ppmi", "random_state": 0, "lr": 5e-3}
-
-
-def test_the_loss_equals_its_loop() -> None:
-    class Flat(torch.nn.Module):
-        dim = 3
-
-    bits = torch.tensor([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]])
-    torch.manual_seed(0)
-    net = STCCNet(Flat(), bits, 0.0)
-    h = torch.randn(2, 3)
-
-    class Two:
-        index = torch.tensor([2, 0])
-
-        @staticmethod
-        def encode(encoder):
-            return (h,)
-
-    total = 0.0
-    with torch.no_grad():
-        for row, text in zip(h, (2, 0), strict=True):
-            for j in range(2):
-                logit = float(net.output.weight[j] @ row + net.output.bias[j])
-                p = 1 / (1 + math.exp(-logit))
-                total -= math.log(p if bits[text, j] else 1 - p)
-        assert bit_loss(net, Two())["bits"].item() == pytest.approx(total / 4, rel=1e-5)
-        net.output.weight.zero_()
-        net.output.bias.zero_()
-        assert bit_loss(net, Two())["bits"].item() == pytest.approx(math.log(2))  # by hand

@@ -5,10 +5,7 @@ import math
 import pytest
 import torch
 
-from coterie.methods.losses.nt_xent import nt_xent
 from coterie_bench.baselines.vascl import (
-    VaSCL,
-    VaSCLNet,
     hardest_step,
     neighborhood,
     told_apart,
@@ -95,38 +92,3 @@ def test_gradients_are_right_and_reach_the_projection_alone() -> None:
     )
     virtual_term(project, e, step, near, real, 0.3).backward()
     assert e.grad is None and all(p.grad.abs().sum() > 0 for p in project.parameters())
-
-
-class Two:
-    """Two passes of six texts, of which two are the same."""
-
-    index = torch.arange(6)
-    groups = torch.tensor([0, 1, 2, 3, 4, 4])
-
-    def encode(self, encoder):
-        generator = torch.Generator().manual_seed(0)
-        return tuple(torch.randn(6, 5, generator=generator) for _ in range(2))
-
-
-class Five(torch.nn.Module):
-    dim = 5
-
-
-@pytest.mark.parametrize("masked", [True, False])
-def test_the_loss_is_the_sum_of_its_terms(masked: bool) -> None:
-    torch.manual_seed(0)
-    net, batch = VaSCLNet(Five(), 3), Two()
-    model = VaSCL(2, n_neighbors=2, radius=2.0, virtual_weight=0.5, mask_duplicates=masked)
-    torch.manual_seed(7)
-    terms = model._loss(net, batch)
-    groups = batch.groups if masked else None
-    e = batch.encode(None)
-    contrast = nt_xent(net.project(e[0]), net.project(e[1]), 0.05, groups=groups)
-    assert terms["contrast"].item() == pytest.approx(contrast.item())
-    torch.manual_seed(7)
-    near, real = neighborhood(e[0], 2, batch.groups if masked else batch.index)
-    length = 2 * e[0].norm(dim=1).mean()
-    step = hardest_step(net.project, e[0], near, real, length, 0.05)
-    virtual = virtual_term(net.project, e[0], step, near, real, 0.05)
-    assert terms["virtual"].item() == pytest.approx(0.5 * virtual.item(), rel=1e-5)
-    assert VaSCL(2, virtual_weight=0.0)._loss(net, batch).keys() == {"contrast"}

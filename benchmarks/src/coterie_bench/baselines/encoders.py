@@ -21,19 +21,8 @@ SIF_WORDS = 50_000
 class TopicShares(BagOfWords):
     """Shares of the topics of a text, from the counts of its words (LDA).
 
-    Parameters
-    ----------
-    n_topics : int, default=50
-    prior : float, default=0.1
-        Of the topics of a text (alpha): small values give a short text few topics.
-    max_iter : int, default=20
-        Rounds of variational inference over all texts.
-    seed : int, default=0
-
-    Attributes
-    ----------
-    components : ndarray of shape (n_topics, words)
-        Counts that each topic has of each word, the prior's included.
+    A small ``prior`` of the topics of a text (alpha) gives a short text few topics. ``components``
+    are the counts that each topic has of each word, the prior's included.
     """
 
     kind: ClassVar[str] = "lda"

@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from torch import Tensor
 
 from coterie._util.random import derive_seed, numpy_generator
 from coterie._util.types import Floats, Ints
-from coterie._util.validation import NonNegativeInt, PositiveFloat, check_device
+from coterie._util.validation import NonNegativeInt, check_device
 from coterie.arrays.assign import Assigner, NeighborAssigner
 from coterie.arrays.linkage import agglomerate, cut
 from coterie.arrays.metrics import cluster_means
@@ -46,15 +46,7 @@ FEW = 10  # texts below which a tenth of a cluster is none
 
 @dataclass(frozen=True)
 class Pairs:
-    """Kept pairs of rows, each once.
-
-    Attributes
-    ----------
-    first, second : ndarray of shape (m,)
-        The rows; the first number is the smaller one.
-    similarities : ndarray of shape (m,)
-        Cosines.
-    """
+    """Kept pairs of rows, each once, the smaller number first, with their cosines."""
 
     first: Ints
     second: Ints
@@ -62,19 +54,10 @@ class Pairs:
 
 
 def row_statistics(unit: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation of the cosines of each row with all others.
+    """Mean and standard deviation of the cosines of each row of unit length with all others.
 
-    Parameters
-    ----------
-    unit : Tensor of shape (n, d)
-        Rows of unit length.
-    weights : Tensor of shape (n,)
-        How often each row counts; a row that occurs twice has itself for an other.
-
-    Returns
-    -------
-    mean, deviation : Tensor of shape (n,)
-        Found from sums and products of the rows, without the matrix of all pairs.
+    ``weights`` say how often each row counts; a row that occurs twice has itself for an other.
+    Found from sums and products of the rows, without the matrix of all pairs.
     """
     x, w = unit.double(), weights.double()
     others = w.sum() - 1
@@ -86,22 +69,11 @@ def row_statistics(unit: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     return mean, variance.sqrt().clamp(min=1e-6)
 
 
-def kept_pairs(x: Floats | Tensor, n_clusters: int, weights: Floats, factor: float = 1.0) -> Pairs:
-    """The pairs that stand out most, ``factor`` times as many as equal clusters would have.
+def kept_pairs(x: Floats | Tensor, n_clusters: int, weights: Floats) -> Pairs:
+    """The pairs of rows (n, d) that stand out most, as many as equal clusters would have.
 
-    Parameters
-    ----------
-    x : array or Tensor of shape (n, d)
-        On the GPU the similarities are computed there.
-    n_clusters : int
-    weights : ndarray of shape (n,)
-        How often each row counts; a pair counts as often as it occurs.
-    factor : float, default=1.0
-
-    Returns
-    -------
-    Pairs
-        At most 2 ** 24 are looked at: beyond 4,096 rows each row brings its nearest ones.
+    A pair counts as often as ``weights`` say that it occurs. At most 2 ** 24 are looked at: beyond
+    4,096 rows each row brings its nearest ones.
     """
     unit = F.normalize(torch.as_tensor(x, dtype=torch.float32), dim=1)
     n = len(unit)
@@ -117,7 +89,7 @@ def kept_pairs(x: Floats | Tensor, n_clusters: int, weights: Floats, factor: flo
     total = float(weights.sum())
     inside = total * (total / n_clusters - 1) / 2  # pairs of equal clusters
     inside -= float((weights * (weights - 1)).sum()) / 2  # those of a row with itself
-    number = int(np.searchsorted(np.cumsum(counts), factor * inside, side="right"))
+    number = int(np.searchsorted(np.cumsum(counts), inside, side="right"))
     kept = best[: max(number, 1)]
     kept = kept[np.lexsort((high[kept], low[kept]))]
     return Pairs(low[kept], high[kept], similarities[kept])
@@ -137,23 +109,10 @@ def _candidates(unit: Tensor, mean: Tensor, deviation: Tensor) -> tuple[Ints, In
 def sparse_average(
     first: Ints, second: Ints, similarities: Floats, weights: Floats
 ) -> tuple[list[Merge], Ints]:
-    """All joins of clusters with a similarity above zero.
+    """All joins of clusters with a similarity above zero, and the part that each row ends in.
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (m,)
-        Pairs of rows, each once.
-    similarities : ndarray of shape (m,)
-        Those at or below zero are as good as not there.
-    weights : ndarray of shape (n,)
-        How often each row counts.
-
-    Returns
-    -------
-    merges : list of (similarity, kept, gone)
-        In no order; ``kept`` is the smallest row of the joined cluster.
-    groups : ndarray of shape (n,)
-        Number of the connected part that each row ends in.
+    Pairs of rows come once each; ``weights`` say how often each row counts. Joins are (similarity,
+    smallest row of the joined cluster, row that is gone), in no order.
     """
     from scipy.sparse import coo_matrix
 
@@ -214,21 +173,10 @@ def _joined(graph: Any, numbers: Ints, n: int) -> Any:
 def iterative_classification(
     x: Any, labels: Ints, n_clusters: int, weights: Floats, rounds: int, seed: int
 ) -> Ints:
-    """Labels after ``rounds`` of training and prediction.
+    """Labels of the rows (n, d) after ``rounds`` of training and prediction.
 
-    Parameters
-    ----------
-    x : ndarray or sparse matrix of shape (n, d)
-    labels : ndarray of shape (n,)
-        All of 0 to ``n_clusters - 1`` occur, and will.
-    n_clusters : int
-    weights : ndarray of shape (n,)
-        How often each row counts.
-    rounds, seed : int
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    All of 0 to ``n_clusters - 1`` occur in ``labels``, and will. ``weights`` say how often each row
+    counts.
     """
     if n_clusters == 1 or rounds == 0:
         return labels
@@ -299,12 +247,9 @@ class HACSD(TextClusterer):
 
     Parameters
     ----------
-    classify : {"words", "vectors"}, default="words"
-        What the classifier sees: the TF-IDF of the words, or the encoder's vectors.
     iterations : int, default=0
-        Rounds in which a classifier is taught the clusters and corrects them (50 in the paper).
-    kept_factor : float, default=1.0
-        How many pairs are kept, as a multiple of those inside clusters of equal size.
+        Rounds in which a classifier on the TF-IDF of the words is taught the clusters and corrects
+        them (50 in the paper).
 
     Notes
     -----
@@ -340,9 +285,7 @@ class HACSD(TextClusterer):
     name: ClassVar[str] = "hac-sd"
     presets: ClassVar[dict[str, dict[str, Any]]] = {"paper": {}, "iterative": {"iterations": 50}}
 
-    classify: Literal["words", "vectors"] = "words"
     iterations: NonNegativeInt = 0
-    kept_factor: PositiveFloat = 1.0
 
     def _on_texts(self, texts: list[str] | None) -> None:
         self._texts = texts
@@ -367,7 +310,7 @@ class HACSD(TextClusterer):
         if self._k == 1:
             return np.zeros(len(vectors), dtype=np.int64)
         x = torch.from_numpy(vectors).to(check_device(self.device))
-        pairs = kept_pairs(x, self._k, weights, self.kept_factor)
+        pairs = kept_pairs(x, self._k, weights)
         log.info("%d pairs of %d texts are kept", len(pairs.first), len(vectors))
         merges, parts = sparse_average(pairs.first, pairs.second, pairs.similarities, weights)
         number = int(parts.max()) + 1
@@ -380,7 +323,7 @@ class HACSD(TextClusterer):
 
     def _seen(self, vectors: Floats) -> Any:
         """Features of the classifier."""
-        if self.classify == "vectors" or self._texts is None:
+        if self._texts is None:
             return vectors
         from sklearn.feature_extraction.text import TfidfVectorizer
 

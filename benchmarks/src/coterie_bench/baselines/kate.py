@@ -19,22 +19,10 @@ from coterie.models.core import second_step
 
 
 def compete(z: Tensor, k: int, alpha: float) -> Tensor:
-    """Activations after the competition.
+    """Activations (n, d) after the competition: at most ``k`` numbers of a row are not zero.
 
-    Parameters
-    ----------
-    z : Tensor of shape (n, d)
-        Activations, of either sign.
-    k : int
-        Winners of each row: ``k // 2`` positive ones and ``k - k // 2`` negative ones.
-    alpha : float
-        How many times over winners get what the losers of their kind lose.
-
-    Returns
-    -------
-    Tensor of shape (n, d)
-        At most ``k`` numbers of a row are not zero; with ``alpha=1`` and one winner of each kind
-        the rows sum to what they summed to before.
+    ``k // 2`` positive ones and ``k - k // 2`` negative ones win, and get ``alpha`` times what the
+    losers of their kind lose.
     """
     k = min(k, z.shape[1])
     return _won(z.clamp(min=0), k // 2, alpha) - _won((-z).clamp(min=0), k - k // 2, alpha)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from coterie._util.types import Floats, Ints
-from coterie._util.validation import PositiveFloat, PositiveInt, check_choice
+from coterie._util.validation import PositiveFloat, PositiveInt
 from coterie.arrays.assign import ArrayAssigner, Assigner
 from coterie.encoders import Encoder
 from coterie.models.clusterer import TextClusterer
@@ -44,17 +44,8 @@ def fair_handicap(shares: Floats, rounds: int = 200) -> Floats:
     """Logarithms that make every topic the largest of at least one text, as small as can be.
 
     A topic that is nowhere the largest is raised until the text that lacks least, among those
-    whose topic has others, is its own. All others are zero.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (n, k)
-    rounds : int, default=200
-        Most topics raised; texts with the same shares cannot be told apart, however often.
-
-    Returns
-    -------
-    ndarray of shape (k,)
+    whose topic has others, is its own. All others are zero. Texts with the same shares cannot be
+    told apart, so there is an end to the ``rounds``.
     """
     logits = np.log(np.maximum(shares.astype(np.float64), SMALLEST))
     k = logits.shape[1]
@@ -80,15 +71,13 @@ class LDA(TextClusterer):
 
     Parameters
     ----------
-    cluster : {"topics", "kmeans", "ward"}, default="topics"
-        The largest topic of a text is its cluster, or the shares of all topics are clustered.
+    cluster : {"topics", "ward"}, default="topics"
+        The largest topic of a text is its cluster, or the shares of twice as many topics are
+        clustered.
     encoder : "lda", default="lda"
         The method is its own encoder; ``encoder="lda"`` is for use in other methods.
     max_iter : int, default=20
         Rounds over all texts.
-    n_topics : int, optional
-        Default: as many as clusters, or twice as many where shares are clustered. If topics are
-        clusters there is no choice.
     topic_prior : float, default=0.1
         Of the topics of a text: small values give a text few topics, as short texts have.
 
@@ -124,21 +113,13 @@ class LDA(TextClusterer):
     _assigners: ClassVar[dict[str, type[Assigner]]] = {ShareAssigner.kind: ShareAssigner}
     _saved_attributes: ClassVar[tuple[str, ...]] = ("topics_",)
 
-    cluster: Literal["topics", "kmeans", "ward"] = "topics"
+    cluster: Literal["topics", "ward"] = "topics"
     encoder: Literal["lda"] = "lda"
     max_iter: PositiveInt = 20
-    n_topics: PositiveInt | None = None
     topic_prior: PositiveFloat = 0.1
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.cluster == "topics" and self.n_topics not in (None, self.n_clusters):
-            check_choice("cluster (with n_topics given)", "topics", ["kmeans", "ward"])
-
     def _make_encoder(self, seed: int) -> Encoder:
-        topics = self.n_topics
-        if topics is None:
-            topics = self._k * (1 if self.cluster == "topics" else 2)
+        topics = self._k * (1 if self.cluster == "topics" else 2)
         return TopicShares(topics, self.topic_prior, self.max_iter, seed)
 
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:

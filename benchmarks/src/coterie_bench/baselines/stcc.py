@@ -62,16 +62,7 @@ def bits_at_median(x: Floats) -> Floats:
 def heat_graph(rows: Any, n_neighbors: int = 15, width: float = 1.0) -> Any:
     """Sparse symmetric weights ``exp(-d^2 / (2 width^2))`` between nearest rows of unit length.
 
-    Parameters
-    ----------
-    rows : sparse matrix of shape (n, d)
-    n_neighbors : int, default=15
-        A pair is joined if either is among the nearest of the other, and has a word in common.
-    width : float, default=1.0
-
-    Returns
-    -------
-    csr_matrix of shape (n, n)
+    A pair is joined if either is among the nearest of the other, and has a word in common.
     """
     from scipy.sparse import coo_matrix
 
@@ -152,20 +143,10 @@ def preserving(rows: Any, graph: Any, dim: int, seed: int) -> Floats:
 
 
 def k_max(x: Tensor, k: Tensor, valid: Tensor, most: int) -> Tensor:
-    """The ``k`` largest numbers along the last dimension, in the order they had.
+    """The ``k`` largest numbers along the last dimension of (n, ..., m), in the order they had.
 
-    Parameters
-    ----------
-    x : Tensor of shape (n, ..., m)
-    k, valid : Tensor of shape (n,)
-        How many to keep of each text, and how many of the m places are its own.
-    most : int
-        Width of what comes out; no ``k`` is larger.
-
-    Returns
-    -------
-    Tensor of shape (n, ..., most)
-        Zeros follow where there are fewer numbers than that.
+    Of each text ``k`` are kept, and ``valid`` of the m places are its own. Zeros follow up to the
+    width ``most``.
 
     Examples
     --------
@@ -187,14 +168,9 @@ def k_max(x: Tensor, k: Tensor, valid: Tensor, most: int) -> Tensor:
 
 
 class DynamicCNN(nn.Module):
-    """From word vectors to features of fixed size.
+    """From word vectors to features of fixed size, with ``maps`` feature maps in the two layers.
 
-    Parameters
-    ----------
-    dim : int
-        Width of the word vectors, a multiple of four: two foldings halve it twice.
-    maps : tuple of int, default=(12, 8)
-        Feature maps of the two layers.
+    The width of the word vectors is a multiple of four: two foldings halve it twice.
     """
 
     def __init__(self, dim: int, maps: tuple[int, int] = (12, 8)) -> None:
@@ -234,19 +210,7 @@ def fold(x: Tensor, maps: int) -> Tensor:
 
 
 class DynamicEncoder(Encoder):
-    """Features of a dynamic convolution network over the words of a text.
-
-    Parameters
-    ----------
-    word_vectors : str or Path, default="auto"
-        Where they come from, see :func:`make_word_vectors`.
-    word_dim : int, default=48
-        Width of those learned from the texts; a multiple of four.
-    max_length : int, default=128
-        Words read of each text.
-    seed : int, default=0
-        Of the word vectors.
-    """
+    """Features of a dynamic convolution network over the first words of a text."""
 
     kind: ClassVar[str] = "word-cnn"
 

@@ -40,21 +40,10 @@ Project = Callable[[Tensor], Tensor]
 
 
 def neighborhood(e: Tensor, n_neighbors: int, groups: Tensor) -> tuple[Tensor, Tensor]:
-    """Nearest other vectors of the batch by inner product, of other texts only.
+    """Nearest other vectors of the batch (n, d) by inner product, of other texts only.
 
-    Parameters
-    ----------
-    e : Tensor of shape (n, d)
-    n_neighbors : int
-    groups : Tensor of shape (n,)
-        Texts with the same number are the same text.
-
-    Returns
-    -------
-    neighbors : Tensor of shape (n, k)
-        Numbers of the rows; ``k`` is at most ``n - 1``.
-    real : Tensor of shape (n, k), bool
-        Which of them are of another text.
+    Texts with the same number in ``groups`` are the same text. Returns numbers of rows (n, k), with
+    ``k`` at most ``n - 1``, and which of them are of another text.
     """
     vectors = e.detach().float()
     products = (vectors @ vectors.T).masked_fill(groups[:, None] == groups[None, :], -torch.inf)
@@ -65,22 +54,9 @@ def neighborhood(e: Tensor, n_neighbors: int, groups: Tensor) -> tuple[Tensor, T
 def told_apart(a: Tensor, b: Tensor, others: Tensor, real: Tensor, temperature: float) -> Tensor:
     """Cross-entropy of finding one's partner among others, by cosine.
 
-    ``-log(o / (o + sum of exp(cos(a, c) / t)))`` with ``o = exp(cos(a, b) / t)``, the sum over the
-    others ``c``.
-
-    Parameters
-    ----------
-    a, b : Tensor of shape (n, d)
-        Vectors and their partners.
-    others : Tensor of shape (n, k, d)
-    real : Tensor of shape (n, k), bool
-        Others that count.
-    temperature : float
-
-    Returns
-    -------
-    Tensor of shape (n,)
-        Zero where nobody else counts.
+    ``-log(o / (o + sum of exp(cos(a, c) / t)))`` with ``o = exp(cos(a, b) / t)`` for vectors ``a``
+    and their partners ``b`` (n, d), the sum over those of the others ``c`` (n, k, d) that are
+    ``real``; zero where nobody else counts.
     """
     unit = F.normalize(a, dim=1)
     own = (unit * F.normalize(b, dim=1)).sum(dim=1, keepdim=True)  # (n, 1)
@@ -100,23 +76,8 @@ def hardest_step(
     """Steps of length ``radius`` that make a vector hard to tell from its neighbours.
 
     Along the gradient of :func:`told_apart` after the projection, taken a random step of the same
-    length away, as at the place itself the similarity to oneself has no gradient.
-
-    Parameters
-    ----------
-    project : callable
-    e : Tensor of shape (n, d)
-        A constant here.
-    near : Tensor of shape (n, k)
-        Numbers of the neighbours.
-    real : Tensor of shape (n, k), bool
-    radius : Tensor or float
-    temperature : float
-
-    Returns
-    -------
-    Tensor of shape (n, d)
-        Without a gradient.
+    length away, as at the place itself the similarity to oneself has no gradient. The steps (n, d)
+    carry no gradient.
     """
     with torch.enable_grad():
         step = radius * F.normalize(torch.rand_like(e) - 0.5, dim=1)
@@ -135,19 +96,6 @@ def virtual_term(
 
     The others are the neighbours, in their place and moved. Only the moved vectors carry a
     gradient, to the projection.
-
-    Parameters
-    ----------
-    project : callable
-    e, step : Tensor of shape (n, d)
-    near : Tensor of shape (n, k)
-        Numbers of the neighbours.
-    real : Tensor of shape (n, k), bool
-    temperature : float
-
-    Returns
-    -------
-    Tensor of shape ()
     """
     e = e.detach()
     f, moved = project(e).detach(), project(e + step)

@@ -37,7 +37,7 @@ from coterie.models.fitting import Fitting
 from coterie.models.guidance import Guidance
 from coterie.models.registry import make_method
 from coterie_bench.data import load_data
-from coterie_bench.datasets import CARDS, DEV
+from coterie_bench.datasets import CARDS
 from coterie_bench.experiments import lines
 from coterie_bench.ledger import Row, facts
 from coterie_bench.suites import group_members
@@ -309,9 +309,12 @@ def _cell(frame: pd.DataFrame, side: str) -> str:
     return " / ".join(f"{found.mean():.1f}" for found in both) if len(both[0]) else ""
 
 
-def _worst(frame: pd.DataFrame, metrics: Sequence[str] = ("acc", "nmi")) -> str:
+def _worst(frame: pd.DataFrame) -> str:
     """The smallest gain of a data set against no labels, and which it is."""
-    gains = [_by_dataset(frame, f"steered.{m}") - _by_dataset(frame, f"plain.{m}") for m in metrics]
+    gains = [
+        _by_dataset(frame, f"steered.{m}") - _by_dataset(frame, f"plain.{m}")
+        for m in ("acc", "nmi")
+    ]
     least = pd.concat(gains, axis=1).min(axis=1)
     return f"{least.min():+.1f} ({least.idxmin()})"
 
@@ -334,28 +337,15 @@ def steering_page(rows: Sequence[Row]) -> str:
     rows = [row for row in rows if row["case"] != "pairs"]  # constraints, which went
     if not rows:
         return "Not measured yet: `coterie-bench steering`."
-    frame = _frame(rows)
-    methods = [(method, found) for method, found in frame.groupby("method")]
-    out = [
-        "ACC / NMI in %, means over data sets. The last column is the smallest gain of a set "
-        "against no labels, by ACC or NMI.",
-        markdown(*summarize_steering(rows)),
-        "\n".join(f"- {_measured(method, found)}" for method, found in methods),
-        "Of each set, with 1, 5 and 20 labels a class:",
-        markdown(*_by_set(frame)),
-        "And what ACC and NMI do not say:",
-        "\n".join(f"- {line}" for method, found in methods for line in _further(method, found)),
-    ]
-    return "\n\n".join(part.strip() for part in out if part)
-
-
-def _measured(method: str, frame: pd.DataFrame) -> str:
-    """Which data sets and seeds the lines of a method are about."""
-    seeds = frame.groupby("dataset")["seed"].nunique()
-    missing = [name for name in DEV if name not in seeds]
-    line = f"{method} is measured on these sets (seeds): "
-    line += ", ".join(f"{name} ({count})" for name, count in seeds.items()) + "."
-    return f"{line} Not measured yet: {', '.join(missing)}." if missing else line
+    return "\n\n".join(
+        [
+            "ACC / NMI in %, means over data sets. The last column is the smallest gain of a set "
+            "against no labels, by ACC or NMI.",
+            markdown(*summarize_steering(rows)).strip(),
+            "Of each set, with 1, 5 and 20 labels a class, means over seeds:",
+            markdown(*_by_set(_frame(rows))).strip(),
+        ]
+    )
 
 
 def _by_set(frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
@@ -367,57 +357,6 @@ def _by_set(frame: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
         for (method, name), found in labels.groupby(["method", "dataset"])
     ]
     return ["method", "set", *(f"{s}, {count}" for count in COUNTS for s in sides)], body
-
-
-def _classes(half: pd.DataFrame) -> str:
-    """A sentence about the classes that are found, of lines that count them."""
-    if "classes.known.all" not in half or half["classes.known.all"].isna().all():
-        return ""
-    parts = []
-    for kind, name in (("known", "known"), ("new", "unknown")):
-        every, steered, plain = (
-            int(half[f"classes.{kind}.{side}"].sum()) for side in ("all", "steered", "plain")
-        )
-        parts.append(f"{steered} of {every} {name} classes (without labels {plain})")
-    return f" A cluster with an F1 of a half or more: {' and '.join(parts)}."
-
-
-def _adjusted(method: str, frame: pd.DataFrame) -> list[str]:
-    """A sentence about mutual information adjusted for chance, of lines that have it."""
-    parts = []
-    for count in COUNTS if "steered.ami" in frame else ():
-        found = frame[(frame["case"] == "labels") & (frame["count"] == count)]
-        found = found.dropna(subset=["steered.ami"])
-        if len(found):
-            steered, plain = (100 * found[f"{side}.ami"].mean() for side in ("steered", "plain"))
-            parts.append(
-                f"{count}: {steered:.1f} (without labels {plain:.1f}, smallest gain of a set "
-                f"{_worst(found, ['ami'])})"
-            )
-    what = "mutual information adjusted for chance (AMI) by labels a class"
-    return [f"{method}, {what}: {'; '.join(parts)}."] if parts else []
-
-
-def _further(method: str, frame: pd.DataFrame) -> list[str]:
-    """Sentences about chance, names and unlabelled classes."""
-    half, names = (frame[frame["case"] == case] for case in ("half", "names"))
-    mean = {
-        column: 100 * part[column].astype(float).mean()
-        for part, columns in (
-            (half, ("recall", "precision", "new.steered", "new.plain")),
-            (names, ("steered.right", "nearest.right")),
-        )
-        for column in columns
-    }
-    return [
-        *_adjusted(method, frame),
-        f"{method}, half of the classes unlabelled: {mean['recall']:.1f}% of the texts of known "
-        f"classes are found again, and {mean['precision']:.1f}% of the texts in known classes "
-        f"belong there. NMI of the texts of unknown classes: {mean['new.steered']:.1f}, without "
-        f"labels {mean['new.plain']:.1f}.{_classes(half)}",
-        f"{method}, names alone: {mean['steered.right']:.1f}% of the texts get the right name; the "
-        f"nearest name by cosine is right for {mean['nearest.right']:.1f}%.",
-    ]
 
 
 OPTIONS = {
