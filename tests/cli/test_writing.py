@@ -10,7 +10,7 @@ import pytest
 import commands
 from commands import content, write_csv
 from coterie.encoders import cache as _cache
-from coterie.runs import clustering
+from coterie.runs import store
 from said import says
 
 
@@ -128,7 +128,7 @@ def test_an_overwrite_that_fails_or_is_stopped_leaves_the_run_as_it_was(
     command = ["cluster", tickets, *KMEANS, "--out", finished, "--overwrite"]
     run(*command, "-k", 5000, code=3)
     assert content(finished) == before
-    monkeypatch.setattr(clustering, "write_rows", stop)
+    monkeypatch.setattr(store, "write_rows", stop)
     assert "--resume" not in run(*command, "-k", 2, code=130)  # there is nothing to go on from
     assert content(finished) == before and not list(tmp_path.glob(".*"))
     monkeypatch.undo()
@@ -194,20 +194,20 @@ def test_a_failed_first_run_leaves_nothing(tickets: Path, tmp_path: Path) -> Non
 def test_exports_and_pages_in_the_folder_follow_an_edit_and_its_undo(
     finished: Path, tmp_path: Path
 ) -> None:
-    run("edit", finished, "rename: {2: Before}")
+    run("edit", finished, "rename: {2: Vorher}")
     run("export", finished, "--to", "jsonl,csv")
     run("report", finished, "--no-texts")
     names = ["assignments.csv", "assignments.jsonl", "assignments-spreadsheet.csv", "report.html",
              "report-no-texts.html"]  # fmt: skip
-    run("edit", finished, "rename: {2: After}")
+    run("edit", finished, "rename: {2: Nachher}")
     for name in names:
         said = (finished / name).read_text("utf-8")
-        assert "After" in said and "Before" not in said, name
+        assert "Nachher" in said and "Vorher" not in said, name
     run("edit", finished, "--undo")
     run("edit", finished, "--undo")
     for name in names:  # also those that were not there before the first edit
         said = (finished / name).read_text("utf-8")
-        assert "After" not in said and "Before" not in said, name
+        assert "Nachher" not in said and "Vorher" not in said, name
 
 
 # A file that grows while it is read ---------------------------------------------------------------
