@@ -7,7 +7,6 @@ files of such folders are read through this module.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie._util.files import sha256_file
 from coterie.errors import CoterieError, DataError
 
 JSON_LIMIT = 16 << 20  # bytes of a JSON file
@@ -120,8 +120,13 @@ def check_model_files(folder: Path, listed: Mapping[str, Mapping[str, Any]]) -> 
         if base in SETTINGS:
             _check_names(folder / name)
     for name, said in listed.items():
-        check_file(inside(folder, name), said["bytes"])  # nothing larger is read for its digest
-    check_digests(folder, {name: said["sha256"] for name, said in listed.items()})
+        path = inside(folder, name)
+        check_file(path, said["bytes"])  # nothing larger is read for its digest
+        if sha256_file(path) != said["sha256"]:
+            raise DataError(
+                f"{path} is not the file that was saved (its SHA-256 digest differs): it is "
+                "damaged or was replaced. Restore a copy, or fit and save the model again."
+            )
 
 
 def list_files(folder: Path) -> dict[str, dict[str, Any]]:
@@ -131,25 +136,7 @@ def list_files(folder: Path) -> dict[str, dict[str, Any]]:
 
 def file_facts(path: Path) -> dict[str, Any]:
     """Bytes and digest of a file."""
-    return {"bytes": path.stat().st_size, "sha256": digest_of(path)}
-
-
-def check_digests(folder: Path, listed: Mapping[str, str]) -> None:
-    """Reject a folder whose files are not those of which it keeps the digests."""
-    for name, digest in listed.items():
-        path = inside(folder, name)
-        check_file(path, LARGE if path.suffix == ".json" else None)
-        if digest_of(path) != digest:
-            raise DataError(
-                f"{path} is not the file that was saved (its SHA-256 digest differs): it is "
-                "damaged or was replaced. Restore a copy, or fit and save the model again."
-            )
-
-
-def digest_of(path: Path) -> str:
-    """SHA-256 of an ordinary file."""
-    with open_file(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": sha256_file(path)}
 
 
 @contextmanager

@@ -50,6 +50,8 @@ class PageRows:
 
     def add(self, part: pa.Table) -> None:
         """Look at the next rows."""
+        if any(pa.types.is_string_view(kind) for kind in part.schema.types):  # as polars has them
+            part = as_texts(part)  # no rows of them can be taken
         own = own_columns(part.column_names)
         self.labels.append(part[own["cluster"]].to_numpy())
         low, high = np.searchsorted(self._wanted, [self._first, self._first + len(part)])

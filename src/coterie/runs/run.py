@@ -287,7 +287,9 @@ class Run(Plots):
         self, *, seeds: int = 3, halves: int = 4, write: bool = True, verbose: int = 0
     ) -> Stability:
         """Which clusters are found again; see :func:`coterie.runs.stability`."""
-        return stability(self.folder, seeds=seeds, halves=halves, write=write, verbose=verbose)
+        found = stability(self.folder, seeds=seeds, halves=halves, write=write, verbose=verbose)
+        self._state = None  # the model is the same
+        return found
 
     def undo(self, *, version: str | None = None) -> int:
         """Take back the last edits or the last update; returns the number of the change."""
