@@ -113,7 +113,7 @@ class ClusterOptions(BaseModel):
     levels: Annotated[tuple[Count, ...], BeforeValidator(_listed)] = Field(
         (), description="Nested levels, coarse to fine, e.g. 5,20,80; the last is the clustering."
     )
-    max_outliers: float | str | None = Field(
+    max_outliers: int | float | str | None = Field(
         None, description="Mark at most this share (5%) or number of rows as outliers."
     )
     themes: object = Field(
@@ -192,6 +192,13 @@ class ClusterOptions(BaseModel):
         if "xlsx" in formats:
             need("xlsxwriter", "excel")  # before the work begins
         return formats
+
+    @field_validator("keep")
+    @classmethod
+    def _is_there(cls, run: Path | None) -> Path | None:
+        if run is not None and not run.is_dir():
+            raise UsageError(f"`keep`: there is no folder {run}; name that of a run.")
+        return run
 
     @field_validator("max_outliers")
     @classmethod

@@ -118,7 +118,18 @@ def test_predict_gives_the_levels(done: Path, file: Path) -> None:
     before = rows(done / "assignments.csv")
     for name in ("cluster", "coterie_broad", "broad_name", "fine", "fine_name"):
         assert [row[name] for row in rows(out)] == [row[name] for row in before]
-    run("predict", done, file, "--text-column", "text", "--level", "fine", "--out", out)
+    run(
+        "predict",
+        done,
+        file,
+        "--text-column",
+        "text",
+        "--level",
+        "fine",
+        "--out",
+        out,
+        "--overwrite",
+    )
     assert [row["cluster"] for row in rows(out)] == [row["fine"] for row in before]
     assert [row["medium"] for row in rows(out)] == [row["cluster"] for row in before]
 

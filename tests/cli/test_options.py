@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from commands import run
+from commands import commands, run
 from coterie.cli import app
 from coterie.cli.app import VERBS
 from coterie.cli.options import RARE
@@ -130,3 +130,33 @@ def test_an_unknown_setting_is_told_the_known_ones_once(texts: Path) -> None:
     known = re.sub(r"\s+", " ", said).partition("Known: ")[2].rstrip(". ").split(", ")
     assert len(known) == len(set(known)) and set(known) >= set(RARE)
     assert not {"settings", "text_column", "folder"} & set(known)
+
+
+PRINTING = set(VERBS) - {"serve"}  # whose answers are those of its requests
+
+
+def test_all_verbs_can_be_quiet_and_those_that_print_do_so_as_json() -> None:
+    known = {words.removeprefix("coterie ").strip(): found for words, found in commands().items()}
+    assert all({"--quiet", "-q"} <= known[f"{name}"] for name in VERBS)
+    assert all("--json" in known[name] for name in PRINTING)
+    assert {"--verbose", "-v"} <= known["serve"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["NOWHERE"], ["FILE", "--keep", "NOWHERE"], ["FILE", "--themes", "NOWHERE"]),
+        *(["predict", "NOWHERE", "FILE"], ["update", "NOWHERE", "FILE"], ["cut", "NOWHERE", "3"]),
+        *(["edit", "NOWHERE", "--undo"], ["name", "NOWHERE", "--with", "http://localhost:1"]),
+        *(["compare", "NOWHERE", "FILE"], ["stability", "NOWHERE"], ["report", "NOWHERE"]),
+        *(["export", "NOWHERE"], ["evaluate", "NOWHERE", "-l", "x"], ["serve", "NOWHERE"]),
+        *(["mask", "NOWHERE"], ["mask", "FILE", "--names", "NOWHERE"]),
+    ],
+    ids=" ".join,
+)
+def test_what_is_not_there_has_one_code(arguments: list[str], texts: Path) -> None:
+    if arguments[0] not in VERBS:
+        arguments = ["cluster", *arguments]
+    places = {"NOWHERE": texts.with_name("nowhere"), "FILE": texts}
+    said = run(*(places.get(one, one) for one in arguments), code=2).output
+    assert "nowhere" in said and not texts.with_name("texts.clusters").exists()

@@ -73,7 +73,7 @@ def test_a_csv_without_a_header(model: Path, tmp_path: Path) -> None:
     assert "add --header (coterie cluster: --set header=true)" in " ".join(done.output.split())
     assert [row["column_2"] for row in assignments(tmp_path / "run")] == TEXTS
     for options, rows in [([], 36), (["--no-header"], 36), (["--header"], 35)]:
-        done = run("predict", model, file, *options, "--out", out)
+        done = run("predict", model, file, *options, "--out", out, "--overwrite")
         assert ("add --header" in " ".join(done.output.split())) == (not options)
         assert read_table(out)[0].num_rows == rows
 

@@ -58,33 +58,30 @@ def test_an_input_is_never_the_output(made: Path, mine: Path, link: str | None) 
     else:
         (mine.parent / "sub").mkdir()
         out = mine.parent / "sub" / ".." / "mine.csv"
-    assert "is the input, and would" in run("predict", made, mine, "--out", out, code=2)
+    assert "is the input, and would" in run(
+        "predict", made, mine, "--out", out, "--overwrite", code=2
+    )
     assert mine.read_bytes() == before
 
 
-def test_other_files_are_not_replaced_but_own_ones_are(
-    made: Path, mine: Path, tmp_path: Path
+@pytest.mark.parametrize("verb", ["predict", "compare", "report", "mask", "export"])
+def test_a_file_is_replaced_only_when_asked(
+    verb: str, made: Path, mine: Path, tmp_path: Path
 ) -> None:
-    for name in ("thesis.csv", "thesis.jsonl", "thesis.parquet", "thesis.xlsx"):
-        out = tmp_path / name
-        out.write_text("years of work")
-        assert "has not written it" in run("predict", made, mine, "--out", out, code=2)
-        assert out.read_text() == "years of work"
-        out.unlink()
-        run("predict", made, mine, "--out", out)
-        run("predict", made, mine, "--out", out)  # its own table: replaced as before
-    page = tmp_path / "page.html"
-    page.write_text("<title>my page</title>")
-    assert "has not written it" in run("compare", made, made, "--out", page, code=2)
-    page.unlink()
-    run("compare", made, made, "--out", page)
-    run("compare", made, made, "--out", page)
+    out = tmp_path / {"compare": "a.html", "report": "a.html"}.get(verb, "assignments.jsonl")
+    rest = {"predict": [made, mine], "compare": [made, made], "mask": [mine]}.get(verb, [made])
+    to = ["--out", out] if verb != "export" else ["--out", tmp_path, "--to", "jsonl"]
+    out.write_text("years of work")
+    assert says(run(verb, *rest, *to, code=2), "already exists", "`overwrite`")
+    assert out.read_text() == "years of work"
+    run(verb, *rest, *to, "--overwrite")
+    assert out.read_text() != "years of work"
 
 
 @pytest.mark.parametrize("name", ["assignments.csv", "model/x.csv"])
 def test_a_file_of_a_run_is_no_output(finished: Path, mine: Path, name: str) -> None:
     before = content(finished)
-    said = run("predict", finished, mine, "--out", finished / name, code=2)
+    said = run("predict", finished, mine, "--out", finished / name, "--overwrite", code=2)
     assert says(said, "is a file of the")
     assert content(finished) == before
 

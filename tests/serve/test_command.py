@@ -38,9 +38,9 @@ def test_runs_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_it_says_why_it_cannot_start(finished: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    for folder in ("none", "empty"):
+    for folder, code, said in (("none", 2, "there is no folder"), ("empty", 3, "holds no run")):
         found = call(tmp_path / folder)
-        assert found.exit_code == 3 and says(found.output, "holds no run", folder)
+        assert found.exit_code == code and says(found.output, said, folder)
     with listen("127.0.0.1", 0) as taken:
         taken.listen()
         busy = call(finished, "--port", taken.getsockname()[1])

@@ -318,18 +318,15 @@ def test_a_file_or_nothing_is_no_folder(run: Path, table: Path, tmp_path, monkey
 # Streams and messages ---------------------------------------------------------------------------
 
 
-def test_a_stream_that_is_missing_is_told_to_whoever_uses_it(monkeypatch) -> None:
+def test_a_stream_that_is_missing_is_empty(monkeypatch) -> None:
     from coterie.cli.streams import open_streams
-    from coterie.errors import CoterieError
 
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, name, None)
     open_streams()
     sys.stderr.write("nobody hears it")
-    with raises(CoterieError, "is closed; open it", "standard output"):
-        sys.stdout.write("a")
-    with raises(CoterieError, "is closed; open it", "standard input"):
-        sys.stdin.buffer.read()
+    sys.stdout.write("a")
+    assert sys.stdin.buffer.read() == b""
 
 
 def test_a_pipe_of_another_encoding_gets_utf8(monkeypatch, tmp_path: Path) -> None:
@@ -359,24 +356,6 @@ def test_an_unknown_fault_is_one_line_and_a_log(run: Path, monkeypatch, tmp_path
     (log,) = tmp_path.glob("coterie-*.log")
     assert str(log) in said and "Traceback" in log.read_text()
     assert log.stat().st_mode & 0o077 == 0
-
-
-def test_what_cannot_be_read_is_not_called_unwritable(tmp_path: Path, capsys) -> None:
-    from coterie.cli.talk import explain
-
-    file = tmp_path / "t.csv"
-    file.write_text("text\na b\n")
-    file.chmod(0)
-    if os.getuid() == 0:
-        os.seteuid(65534)
-    try:
-        with pytest.raises(PermissionError) as caught:
-            file.read_text()
-        explain(caught.value, lambda out: None)
-    finally:
-        os.seteuid(os.getuid())
-    said = capsys.readouterr().err
-    assert "not allowed to read" in said and "--out" not in said
 
 
 @pytest.mark.parametrize("verb", ["edit", "predict"])

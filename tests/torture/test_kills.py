@@ -43,7 +43,7 @@ def cluster(kind: str, k: int = 3) -> list[str]:
 
 
 def predict(name: str) -> list[str]:
-    return ["predict", "run", "t.csv", "--out", name]
+    return ["predict", "run", "t.csv", "--out", name, "--overwrite"]
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ def test_ctrl_c_and_resume_give_the_identical_result(times: int, place: Place) -
 
 BRIEF = {  # a command, and how it goes on
     "cluster": (cluster("sccl"), ["--resume"]),
-    "predict": (["predict", "run", "big.csv", "--out", "labels.csv"], []),
+    "predict": (["predict", "run", "big.csv", "--out", "labels.csv", "--overwrite"], []),
 }
 WHOLE = {"labels.csv", "views.csv"}  # never seen half
 

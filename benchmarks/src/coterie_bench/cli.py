@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -16,7 +17,6 @@ from typer.core import TyperGroup
 from coterie._util.progress import say
 from coterie._util.validation import check_choice, whole_number
 from coterie.cli import options
-from coterie.cli.app import spare_processor
 from coterie.cli.options import parse_value
 from coterie.cli.streams import open_streams
 from coterie.cli.talk import explain, orderly, show_json, show_table
@@ -344,7 +344,7 @@ for verb in (run, tables, figures, datasets):
 
 def main() -> None:
     """Run the program: a command, an experiment (a module of ``experiments``), or a suite."""
-    spare_processor()  # as coterie does; for commands in processes of their own
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for commands in processes of their own
     open_streams()
     name = f"coterie_bench.experiments.{sys.argv[1].replace('-', '_')}" if sys.argv[1:] else ""
     try:

@@ -17,8 +17,24 @@ if TYPE_CHECKING:
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def say(message: str) -> None:
+_quiet = False
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Say nothing inside the block, but what is wrong."""
+    global _quiet
+    before, _quiet = _quiet, True
+    try:
+        yield
+    finally:
+        _quiet = before
+
+
+def say(message: str, *, wrong: bool = False) -> None:
     """A line on stderr; stdout is for data. What came from a file cannot steer the terminal."""
+    if _quiet and not wrong:
+        return
     sys.stderr.write(STEERING.sub("\ufffd", message) + "\n")
     sys.stderr.flush()
 

@@ -45,6 +45,8 @@ def compare(  # noqa: C901 - one branch for each option
         "Match clusters by rows or model; auto goes by rows if half of them are in both.",
     ),
     no_texts: bool = switch("--no-texts", "Names and counts only, no examples."),
+    overwrite: bool = options.OVERWRITE,
+    quiet: bool = options.QUIET,
     as_json: bool = options.AS_JSON,
 ) -> None:
     """Compare two clusterings, or two clusters of a run.
@@ -66,7 +68,7 @@ def compare(  # noqa: C901 - one branch for each option
     from coterie.runs.comparison import compare as find
     from coterie.runs.comparison import compare_clusters
     from coterie.runs.comparison.page import write_comparison
-    from coterie.runs.outputs import check_output, is_comparison
+    from coterie.runs.outputs import check_output
 
     if (after is None) == (clusters is None):
         raise UsageError("name two runs, or one run and two of its `clusters`.")
@@ -78,7 +80,8 @@ def compare(  # noqa: C901 - one branch for each option
     if out is not None and out.suffix.lower() not in {".html", ".htm"}:
         raise UsageError(f"--out {out}: the page is HTML; give it a name that ends in .html.")
     if out is not None:
-        check_output(out, [before, after], wrote=is_comparison)
+        options.check_free(out, overwrite=overwrite)
+        check_output(out, [before, after])
     columns: dict[str, Any] = {"id_column": id_column, "text_column": text_column}
     found = find(before, after, by=by, a_column=a_column, b_column=b_column, **columns)
     for note in found.notes:
@@ -163,8 +166,8 @@ def stability(
     run: Path = options.RUN,
     seeds: int = option(3, "Fits with other seeds.", min=1),
     halves: int = option(4, "Fits on half of the texts.", min=1),
-    quiet: bool = options.QUIET,
     no_cache: bool = options.NO_CACHE,
+    quiet: bool = options.QUIET,
     as_json: bool = options.AS_JSON,
 ) -> None:
     """Measure how stable the clusters of a run are.
@@ -224,6 +227,7 @@ def evaluate(
     ),
     format: str = options.FORMAT,
     encoding: str = options.ENCODING,
+    quiet: bool = options.QUIET,
     as_json: bool = options.AS_JSON,
 ) -> None:
     """Score a column of clusters against a column of true labels.

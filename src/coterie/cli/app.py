@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
-import logging
 import os
 import sys
 from typing import Any
@@ -13,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from coterie import __version__
-from coterie.cli.streams import open_streams
+from coterie.cli.streams import log_details, open_streams
 
 # Verb: its module, and its help on the page of all verbs, empty where it is not listed there. A
 # module is imported when its verb runs, and so is all else that help does without.
@@ -90,29 +88,16 @@ def start(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version."
     ),
-    verbose: bool = typer.Option(False, "--verbose", "-v", help="Log details to stderr."),
+    verbose: bool = typer.Option(
+        False, "--verbose", "-v", callback=log_details, help="Log details to stderr."
+    ),
 ) -> None:
     """Cluster short texts."""
-    if verbose:
-        logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stderr)
-        logging.getLogger("coterie").setLevel(logging.INFO)
-
-
-def spare_processor() -> None:
-    """Give NumPy one thread, as fits and updates in Python have, and search for garbage less often.
-
-    OpenBLAS reads its variable when NumPy is imported.
-
-    Libraries make half a million objects that stay. Python would go through them several times in
-    search of cycles.
-    """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    gc.set_threshold(10_000)
 
 
 def main() -> None:
     """Run the program."""
-    spare_processor()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as fits in Python; before NumPy is there
     open_streams()
     try:
         app()
@@ -120,5 +105,3 @@ def main() -> None:
         from coterie.cli.talk import explain
 
         sys.exit(explain(error))
-    finally:
-        gc.freeze()  # else Python searches all objects for cycles once more before it ends

@@ -8,7 +8,7 @@ from pathlib import Path
 from coterie._util.progress import say
 from coterie.cli import options
 from coterie.cli.options import option
-from coterie.cli.talk import say_reading
+from coterie.cli.talk import say_reading, show_json
 from coterie.errors import DataError, UsageError, counted
 
 
@@ -23,6 +23,9 @@ def mask(
     format: str = options.FORMAT,
     encoding: str = options.ENCODING,
     header: bool | None = options.HEADER,
+    overwrite: bool = options.OVERWRITE,
+    quiet: bool = options.QUIET,
+    as_json: bool = options.AS_JSON,
 ) -> None:
     """Replace personal data in a table by words in brackets.
 
@@ -40,10 +43,13 @@ def mask(
     from coterie.texts.masking import Masker, masked_sentence
     from coterie.texts.write import write_stream
 
-    if out is not None and out.exists():
-        raise UsageError(f"{out} already exists; name another file with --out.")
+    options.check_free(out, overwrite=overwrite)
+    if as_json and out is None:
+        raise UsageError("--json needs --out; without it the rows go to standard output.")
     try:
         listed = [] if names is None else names.read_text("utf-8-sig").splitlines()
+    except FileNotFoundError:
+        raise UsageError(f"`names`: there is no file {names}.") from None
     except UnicodeDecodeError as error:
         raise DataError(f"--names {names} is not UTF-8: {error}") from error
     corpus = read_corpus(
@@ -63,4 +69,6 @@ def mask(
     else:
         notes = write_rows(out, table, {})
         say(f"{counted(len(corpus), 'row')} written to {out}")
+    if as_json:
+        show_json({"rows": len(corpus), "file": str(out), "masked": dict(masker.counts)})
     say("\n".join([masked_sentence(masker.counts), *notes]))

@@ -11,7 +11,9 @@ from typing import Any
 
 import typer
 
+from coterie._util.progress import quietly
 from coterie._util.validation import check_choice, did_you_mean
+from coterie.cli.streams import log_details
 from coterie.errors import UsageError
 from coterie.options import ClusterOptions
 
@@ -26,6 +28,29 @@ def switch(flag: str, help: str) -> Any:
     return typer.Option(False, flag, help=help)
 
 
+def in_silence(context: typer.Context, wanted: bool) -> bool:
+    """Say nothing but errors until the verb is done."""
+    if wanted:
+        context.with_resource(quietly())
+    return wanted
+
+
+def there(folder: Path) -> Path:
+    """Refuse a folder that is not there; a killed command may have left it by another name."""
+    from coterie._util.folders import mend_folder
+
+    mend_folder(folder)
+    if not folder.exists():
+        raise typer.BadParameter(f"there is no folder {folder}.")
+    return folder
+
+
+def check_free(out: Path | None, *, overwrite: bool) -> None:
+    """Refuse to replace a file unasked."""
+    if out is not None and out.is_file() and out.stat().st_size and not overwrite:
+        raise UsageError(f"`out` {out} already exists; name another, or give `overwrite`.")
+
+
 def without_cache(context: typer.Context, wanted: bool) -> bool:
     """Switch the cache off until the verb is done."""
     if wanted:
@@ -35,8 +60,10 @@ def without_cache(context: typer.Context, wanted: bool) -> bool:
     return wanted
 
 
-RUN = typer.Argument(..., metavar="RUN", help="Folder of a finished run.")
-RUN_OR_MODEL = typer.Argument(..., metavar="RUN", help="Folder of a run, or of a saved model.")
+RUN = typer.Argument(..., metavar="RUN", callback=there, help="Folder of a finished run.")
+RUN_OR_MODEL = typer.Argument(
+    ..., metavar="RUN", callback=there, help="Folder of a run, or of a saved model."
+)
 FILE = typer.Argument(
     ...,
     metavar="FILE",
@@ -56,8 +83,10 @@ HEADER = option(
     "--header/--no-header",
 )
 DEVICE = option("auto", "auto, cpu or cuda.")
-QUIET = option(False, "Print no progress and no notes.", "--quiet -q")
-AS_JSON = switch("--json", "Print JSON instead of a table.")
+QUIET = option(False, "Print no progress and no notes.", "--quiet -q", callback=in_silence)
+VERBOSE = option(False, "Log details to stderr.", "--verbose -v", callback=log_details)
+AS_JSON = switch("--json", "Print JSON.")
+OVERWRITE = switch("--overwrite", "Replace the file of --out.")
 NO_TEXTS = switch("--no-texts", "Leave out texts, examples and columns of the input.")
 NO_CACHE = option(
     False,

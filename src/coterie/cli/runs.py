@@ -58,7 +58,10 @@ def predict(
         "--drift", "Print which texts fit nowhere and which clusters change, on stderr."
     ),
     fail_above: str | None = options.FAIL_ABOVE,
+    overwrite: bool = options.OVERWRITE,
     no_cache: bool = options.NO_CACHE,
+    quiet: bool = options.QUIET,
+    as_json: bool = options.AS_JSON,
 ) -> None:
     """Assign new texts to the clusters of a run.
 
@@ -82,6 +85,9 @@ def predict(
     from coterie.describe.drift import read_share
     from coterie.runs.large import predict_file
 
+    options.check_free(out, overwrite=overwrite)
+    if as_json and out is None:
+        raise UsageError("--json needs --out; without it the rows go to standard output.")
     limit = None if fail_above is None else read_share(fail_above)
     watched = drift or limit is not None
     done = predict_file(
@@ -107,13 +113,18 @@ def predict(
         say(done.sentence)
     for sentence in () if done.drift is None else done.drift.sentences():
         say(sentence)
+    if as_json:
+        drifted = None if done.drift is None else done.drift.to_dict()
+        facts = {"rows": done.rows, "file": str(out), "outliers": done.outliers}
+        show_json({**facts, "drift": drifted, "notes": done.notes})
     _fail_above(done.drift, limit)
 
 
 def _fail_above(drift: Drift | None, limit: float | None) -> None:
     """End with exit code 4 if too many of the new texts fit nowhere."""
     if limit is not None and drift is not None and drift.share > limit:
-        say(f"coterie: {100 * drift.share:.1f}% of the texts fit nowhere, above {100 * limit:g}%")
+        share = f"{100 * drift.share:.1f}% of the texts fit nowhere"
+        say(f"coterie: {share}, above {100 * limit:g}%", wrong=True)
         raise typer.Exit(4)
 
 
@@ -135,6 +146,7 @@ def update(
     encoding: str = options.ENCODING,
     header: bool | None = options.HEADER,
     no_cache: bool = options.NO_CACHE,
+    quiet: bool = options.QUIET,
     as_json: bool = options.AS_JSON,
 ) -> None:
     """Add new rows to a run; all old rows stay where they are.
@@ -192,6 +204,7 @@ def edit(
     undo: bool = switch("--undo", "Undo the last edits."),
     dry_run: bool = switch("--dry-run", "Check the edits and print what they do; write nothing."),
     no_cache: bool = options.NO_CACHE,
+    quiet: bool = options.QUIET,
     as_json: bool = options.AS_JSON,
 ) -> None:
     """Merge, split, rename and delete the clusters of a run; move texts.
@@ -256,6 +269,7 @@ def cut(
         ..., metavar="CLUSTERS", help="Number of clusters, or broad, medium or fine."
     ),
     no_cache: bool = options.NO_CACHE,
+    quiet: bool = options.QUIET,
     as_json: bool = options.AS_JSON,
 ) -> None:
     """Show more or fewer clusters of a run.
@@ -296,6 +310,9 @@ def report(
     out: Path | None = option(
         None, "File to write. Default: in the run's folder; of a figure, e.g. map.pdf.", "--out -o"
     ),
+    overwrite: bool = options.OVERWRITE,
+    quiet: bool = options.QUIET,
+    as_json: bool = options.AS_JSON,
 ) -> None:
     """Write the page of a run again, or a figure of it.
 
@@ -312,17 +329,27 @@ def report(
 
     run = open_run(folder)
     if figure is None:
-        typer.echo(str(run.report(out, texts=not no_texts)))
+        options.check_free(out, overwrite=overwrite)
+        _show_files([run.report(out, texts=not no_texts)], as_json=as_json)
         return
     draw = getattr(run, f"plot_{check_choice('figure', figure, FIGURES).replace('-', '_')}")
     out = Path(f"{figure}.pdf") if out is None else out
     if out.suffix.lower() not in DRAWN:
         raise UsageError(f"`out={str(out)!r}`: give a name that ends in {', '.join(DRAWN)}.")
-    check_output(out, [], wrote=lambda path: b"atplotlib" in path.read_bytes())
+    options.check_free(out, overwrite=overwrite)
+    check_output(out, [])
     drawn = draw() if level is None else draw(level=level)
     with atomic_path(out) as path:
         drawn.savefig(path, format=out.suffix[1:].lower(), dpi=200)
-    typer.echo(str(out))
+    _show_files([out], as_json=as_json)
+
+
+def _show_files(files: list[Path], *, as_json: bool) -> None:
+    """Print what was written."""
+    if as_json:
+        show_json({"files": list(map(str, files))})
+    for file in () if as_json else files:
+        typer.echo(str(file))
 
 
 def export(
@@ -330,6 +357,9 @@ def export(
     to: str = option("xlsx", "xlsx, parquet, jsonl, csv; several with commas."),
     no_texts: bool = options.NO_TEXTS,
     out: Path | None = option(None, "Folder to write. Default: the run's folder.", "--out -o"),
+    overwrite: bool = switch("--overwrite", "Replace such files in the folder of --out."),
+    quiet: bool = options.QUIET,
+    as_json: bool = options.AS_JSON,
 ) -> None:
     """Write the tables of a run for Excel and other programs.
 
@@ -345,8 +375,11 @@ def export(
     """
     from coterie.runs.exports import export_run
 
-    done = export_run(folder, read_formats(to, "to"), texts=not no_texts, out=out)
+    forms = read_formats(to, "to")
+    if out is not None and out.resolve() != folder.resolve():
+        for file in (f for form in forms for f in out.glob(f"assignments*.{form}")):
+            options.check_free(file, overwrite=overwrite)
+    done = export_run(folder, forms, texts=not no_texts, out=out)
     for note in done.notes:
         say(note)
-    for file in done.files:
-        typer.echo(str(file))
+    _show_files(done.files, as_json=as_json)

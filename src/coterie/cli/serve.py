@@ -8,6 +8,7 @@ import typer
 
 from coterie._util.progress import say
 from coterie._util.validation import need
+from coterie.cli import options
 from coterie.cli.options import option, switch
 from coterie.errors import UsageError
 
@@ -34,6 +35,8 @@ def serve(
     ),
     mcp_http: bool = switch("--mcp-http", "Answer assistants at /mcp, too."),
     allow_edits: bool = switch("--allow-edits", "Assistants may rename and merge clusters."),
+    quiet: bool = options.QUIET,
+    verbose: bool = options.VERBOSE,
 ) -> None:
     """Serve runs over HTTP: predict, search, edit, update, and the page.
 
@@ -49,8 +52,8 @@ def serve(
     COTERIE_EDIT_TOKEN: clients send one of them as "Authorization: Bearer TOKEN". With a
     read token alone nobody can edit. Put a proxy with HTTPS before it.
 
-    Ctrl-C ends it after the requests that have begun. Texts are never logged; coterie --verbose
-    serve logs each request.
+    Ctrl-C ends it after the requests that have begun. Texts are never logged; --verbose logs
+    each request.
 
     With --mcp an assistant on this machine starts it and asks for themes, examples, search,
     predictions and comparisons; with --mcp-http the service has them at /mcp. Assistants only
@@ -74,6 +77,8 @@ def serve(
     from coterie.serve.server import serve as start
 
     named = name_runs(runs)
+    for folder in named.values():
+        options.there(folder)
     settings = Settings(
         tokens=Tokens.find(os.environ),
         hosts=tuple(allow_host or ()),

@@ -39,7 +39,7 @@ def orderly(verb: Callable[..., None]) -> Callable[..., None]:
             verb(*args, **kwargs)
             if sys.stdout is not None:
                 sys.stdout.flush()  # here, where a full disk or a closed pipe can still be told
-        except (typer.Exit, typer.Abort):
+        except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except (Exception, KeyboardInterrupt) as error:
             raise typer.Exit(explain(error, verb)) from error
@@ -59,22 +59,25 @@ def _check_paths(given: dict[str, Any]) -> None:
 def explain(error: BaseException, verb: Callable[..., None] | None = None) -> int:
     """Say what went wrong in one line, with remedies that the verb has; returns the exit code."""
     if isinstance(error, KeyboardInterrupt):
-        say("coterie: interrupted")
+        say("coterie: interrupted", wrong=True)
         return 130
     if isinstance(error, BrokenPipeError):
         # The reader of our output is gone; keep Python from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     if isinstance(error, CoterieError):
-        say(f"coterie: {error}")
+        say(f"coterie: {error}", wrong=True)
         return error.exit_code
     if isinstance(error, (OSError, MemoryError)):
         log.info("where it happened", exc_info=error)  # shown by --verbose
         options = () if verb is None else inspect.signature(verb).parameters
-        say(f"coterie: {_about(error, options)}")
+        say(f"coterie: {_about(error, options)}", wrong=True)
         return 1
     said = f"{type(error).__name__}: {error}".replace("\n", " ")
-    say(f"coterie: unexpected error ({said[:200]}). This is a fault of coterie; {_keep(error)}")
+    say(
+        f"coterie: unexpected error ({said[:200]}). This is a fault of coterie; {_keep(error)}",
+        wrong=True,
+    )
     return 1
 
 
@@ -95,37 +98,15 @@ def _keep(error: BaseException) -> str:
 def _about(error: BaseException, options: Container[str]) -> str:
     """What the machine refused, and what helps."""
     if isinstance(error, MemoryError):
-        sample = (
-            "fit a sample (--set fit_sample=10000), or " if "fit_sample" in options else "take "
-        )
-        return f"out of memory; {sample}fewer texts."
-    said, number = str(error), getattr(error, "errno", None)
+        sample = "fit a sample (--set fit_sample=10000), or " if "resume" in options else ""
+        return f"out of memory; {sample}take fewer texts."
+    said, number = str(error) or type(error).__name__, getattr(error, "errno", None)
     if number in (errno.ENOSPC, errno.EDQUOT) or "No space left" in said:
         resume = " with --resume" if "resume" in options else ""
         return f"the disk is full ({said}). Make room and repeat the command{resume}."
     if number in (errno.EACCES, errno.EROFS, errno.EPERM):
-        name = getattr(error, "filename", None)
-        if number != errno.EROFS and name is not None and _unreadable(name):
-            return f"not allowed to read {_shown(name)}; ask its owner, or check its permissions."
-        elsewhere = "choose another place with --out" if "out" in options else "check permissions"
-        return f"not allowed to write there ({said}); {elsewhere}."
-    return f"{said or type(error).__name__} (--verbose shows where)"
-
-
-def _unreadable(name: object) -> bool:
-    """Whether a file or folder is there and we may not read it, nor look into its folder."""
-    path = Path(_shown(name))
-    try:
-        there = path.exists()
-    except PermissionError:
-        return True
-    if not there:
-        return path.parent.is_dir() and not os.access(path.parent, os.X_OK)
-    return not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0))
-
-
-def _shown(name: object) -> str:
-    return os.fsdecode(name) if isinstance(name, (str, bytes, os.PathLike)) else str(name)
+        return f"not allowed ({said}); check the permissions, or choose another place."
+    return f"{said} (--verbose shows where)"
 
 
 def show_table(

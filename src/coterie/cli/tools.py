@@ -14,6 +14,7 @@ from coterie.cli.talk import show_json, show_table
 
 def methods(
     name: str | None = typer.Argument(None, metavar="NAME", help="Show one method in full."),
+    quiet: bool = options.QUIET,
     as_json: bool = options.AS_JSON,
 ) -> None:
     """List the methods, or show one with its parameters and presets.

@@ -25,7 +25,7 @@ from coterie.describe.drift import Drift
 from coterie.encoders.cache import no_cache
 from coterie.errors import CoterieError, UsageError
 from coterie.runs.label import DriftSample, Labeller
-from coterie.runs.outputs import check_output, is_labelled
+from coterie.runs.outputs import check_output
 from coterie.runs.store import read
 from coterie.runs.table import own_columns
 from coterie.texts import DataNote, LargeTable, TextStream
@@ -282,7 +282,7 @@ def predict_file(  # noqa: PLR0913 - what the command has
     if where.distributes and (drift or vectors is not None):
         raise UsageError("`engine='ray'` works without `drift` and `vectors`.")
     if isinstance(out, (str, Path)):
-        check_output(Path(out), [file_of(str(file))[0], folder], wrote=is_labelled)
+        check_output(Path(out), [file_of(str(file))[0], folder])
     labeller = Labeller.read(Path(folder), outlier_limit, level)
     if vectors is not None:
         labeller.use_vectors(vectors)

@@ -1,32 +1,21 @@
 """What a command may write: never an input, a file of a run, or somebody else's file.
 
-Every command that writes calls :func:`check_output` before it does anything else. An existing file
-is replaced if it has the columns, or the mark of the page, that the same command writes.
+Every command that writes calls :func:`check_output` before it does anything else.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from glob import escape
 from pathlib import Path
 
-from coterie._util.validation import need
 from coterie.errors import UsageError
 from coterie.runs.store import is_part, is_run
-from coterie.texts import TextStream
-
-LABELLED = {"cluster", "confidence", "outlier_score"}  # columns that coterie predict adds
 
 
-def check_output(
-    out: Path,
-    inputs: Iterable[str | Path | None],
-    *,
-    wrote: Callable[[Path], bool],
-) -> None:
+def check_output(out: Path, inputs: Iterable[str | Path | None]) -> None:
     """Refuse a file that must not be written; delete what killed commands left of it.
 
     Parameters
@@ -34,8 +23,6 @@ def check_output(
     out : Path
     inputs : iterable of str, Path or None
         What the command reads.
-    wrote : callable
-        Whether an existing file is one that this command writes, and may replace.
     """
     given = [Path(str(path)) for path in inputs if path is not None and str(path) != "-"]
     for read in given:
@@ -47,11 +34,6 @@ def check_output(
     if out.is_dir():
         raise UsageError(f"`out={str(out)!r}` is a folder; name a file.")
     refuse_run_file(out)
-    if out.exists() and out.stat().st_size and not wrote(out):
-        raise UsageError(
-            f"`out={str(out)!r}` already exists, and this command has not written it. Choose "
-            "another name, or delete it."
-        )
     for left in out.parent.glob(f".{escape(out.name)}.*.tmp"):
         if _is_abandoned(left) and not any(is_same(left, read) for read in given):
             left.unlink()
@@ -100,29 +82,3 @@ def is_same(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:
         return one.resolve() == other.resolve()
-
-
-def is_labelled(path: Path) -> bool:
-    """Whether a table is one that ``coterie predict`` writes."""
-    return LABELLED <= {name.rpartition("coterie_")[2] for name in _columns(path)}
-
-
-def is_comparison(path: Path) -> bool:
-    """Whether a page is one that ``coterie compare`` writes."""
-    head = path.read_bytes()[: 1 << 20]
-    return b'name="generator" content="coterie' in head
-
-
-def _columns(path: Path) -> set[str]:
-    """Names of the columns of a table, from its beginning alone; none if it is no table."""
-    suffix = path.suffix.lower()
-    try:
-        if suffix == ".jsonl":
-            with path.open("rb") as file:
-                return set(json.loads(file.readline(1 << 20)))
-        if suffix == ".xlsx":
-            book = need("openpyxl", "excel").load_workbook(path, read_only=True)
-            return {str(name) for name in next(book.worksheets[0].values, ())}
-        return set(next(TextStream(path).tables()).column_names)
-    except Exception:  # whatever it is, this command has not written it
-        return set()

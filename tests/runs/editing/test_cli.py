@@ -44,8 +44,8 @@ def test_one_of_a_file_and_undo_is_needed(run: Path, edit_file) -> None:
 
 def test_what_is_no_run_is_refused(tmp_path: Path, edit_file) -> None:
     for arguments in ([edit_file("- delete: [1]\n")], ["--undo"]):
-        result = call("edit", tmp_path / "nothing", *arguments, code=3)
-        assert says(result.output, "holds no run: there")
+        result = call("edit", tmp_path / "nothing", *arguments, code=2)
+        assert says(result.output, "there is no folder")
 
 
 def test_a_change_meanwhile_is_noticed(run: Path, monkeypatch, edit_file) -> None:
