@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from coterie._util.folders import held, mend_folder, replace_folder
+from coterie._util.folders import mend_folder
 from coterie._util.types import Ints
 from coterie._util.validation import check_path
 from coterie.describe import Cluster
@@ -30,8 +30,7 @@ from coterie.runs.measured import Stability
 from coterie.runs.plots import Plots
 from coterie.runs.sample import files_of
 from coterie.runs.stability import stability
-from coterie.runs.store import add_files, is_part, link_files, read, refuse_taken
-from coterie.runs.store import files_of as names_of
+from coterie.runs.store import add_files, copy_run, read
 from coterie.runs.table import as_frame, index_of, mark_outliers, to_frame, with_types
 from coterie.runs.update import UpdateOptions, update
 from coterie.texts import make_corpus
@@ -373,10 +372,7 @@ class Run(Plots):
         target = Path(folder)
         if target.resolve() == self.folder.resolve():
             return target
-        refuse_taken(target, overwrite=overwrite)
-        names = [name for name in names_of(self.folder) if is_part(name)]
-        with held(target):
-            replace_folder(target, lambda fresh: link_files(self.folder, fresh, names))
+        copy_run(self.folder, target, overwrite=overwrite)
         self.folder = target
         self._state = None
         if self._delete is not None:

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from coterie._util.facts import now
 from coterie._util.files import sha256_file, write_json, write_text
 from coterie._util.folders import held, is_litter, mend_folder, one_state, replace_folder
-from coterie._util.trust import LARGE, check_file, damaged, inside, open_file, read_json
+from coterie._util.trust import LARGE, check_file, damaged, inside, open_file, parse_json, read_json
 from coterie.describe import Cluster
 from coterie.describe.hierarchy import Hierarchy
 from coterie.describe.summary import summarise
@@ -128,8 +128,8 @@ def _read_json(folder: Path, name: str, model: type[Stored]) -> dict[str, Any] |
         return None
     with open_file(path, LARGE) as file:
         data = file.read(LARGE + 1)
+    found: dict[str, Any] = parse_json(data, str(path), LARGE)
     model.check(data, str(path))
-    found: dict[str, Any] = json.loads(data)
     return found
 
 
@@ -392,6 +392,15 @@ def write_clusters(
     write_json(folder / "clusters.json", saved)
     if tree is None and hierarchy is not None:
         write_json(folder / "levels.json", hierarchy.to_dict())
+
+
+def copy_run(folder: Path, target: Path, *, overwrite: bool = False) -> None:
+    """Put a run into another folder, too; ``overwrite`` replaces the run that is there."""
+    refuse_taken(target, overwrite=overwrite)
+    with held(target):
+        replace_folder(
+            target, lambda fresh: link_files(folder, fresh, filter(is_part, files_of(folder)))
+        )
 
 
 # What a command may write ---------------------------------------------------------------------
