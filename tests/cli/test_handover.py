@@ -10,8 +10,6 @@ import pytest
 
 import coterie
 from commands import rows, run, write_csv
-from coterie.cli.cluster import tree_lines
-from coterie.describe import Cluster
 from coterie.errors import DataError, UsageError
 from said import raises, says
 
@@ -154,19 +152,6 @@ def test_the_page_has_the_tree_and_the_outliers_and_is_made_anew(done: Path) -> 
     bare = (done / "report-no-texts.html").read_text(encoding="utf-8")
     marked = [row["text"] for row in rows(done / "assignments.csv") if row["outlier"] == "yes"]
     assert all(text in before and text not in bare for text in marked)
-
-
-def cluster(number: int, size: int, parent: int | None = None, name: str = "") -> Cluster:
-    return Cluster(number, name or f"c{number}", size, 0.1, [], [], parent=parent)
-
-
-def test_a_large_tree_is_cut_to_what_fits() -> None:
-    top = [cluster(0, 30, name="big"), cluster(1, 20, name="evil \x1b[31m")]
-    leaves = [cluster(i, 1, i % 2) for i in range(50)]
-    assert tree_lines([top], leaves) == ["big  (30, 25 inside)", "evil ␛[31m  (20, 25 inside)"]
-    whole = tree_lines([top], leaves[:4])
-    assert whole == ["big  (30)", "  c0  (1)", "  c2  (1)", "evil ␛[31m  (20)", "  c1  (1)",
-                     "  c3  (1)"]  # fmt: skip
 
 
 def test_workbooks_and_parquet_hold_the_table(done: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,6 @@ from coterie.options import ClusterOptions
 if TYPE_CHECKING:
     from coterie.describe import Cluster
     from coterie.describe.summary import Overview
-    from coterie.page.html import Branch
     from coterie.runs import Run
 
 
@@ -107,7 +105,7 @@ def _run(files: list[str], given: dict[str, Any]) -> Run:
         raise
 
 
-LINES = 40  # of the tree in the terminal; the page has all of it
+LINES = 40  # clusters in the terminal; the page has all
 LARGEST = 3  # clusters shown of each theme, where there are more than fit
 TOPIC_WORDS = 4  # shown of each topic; clusters.json has more
 
@@ -124,8 +122,7 @@ def show_run(run: Run, *, as_json: bool) -> None:
         show_json([c.to_dict() for c in clusters])
         return
     _show_overview(run.overview)
-    themes = run.hierarchy is not None and run.hierarchy.called == ("broad",)
-    shown = _by_theme(clusters, levels[0]) if themes and levels else [(c, "") for c in clusters]
+    shown = _by_theme(clusters, levels[-1]) if levels else [(c, "") for c in clusters]
     spoken = any(cluster.languages for cluster, _ in shown)
     rows = []
     for cluster, indent in shown:
@@ -135,7 +132,7 @@ def show_run(run: Run, *, as_json: bool) -> None:
         rows.append([*row, indent + cluster.name, example])
     header = ["#", "texts", "share", *(["language"] if spoken else []), "name", "central example"]
     show_table("", header, rows, numbers=range(header.index("share") + 1))
-    if themes and len(clusters) > LINES:
+    if levels and len(clusters) > LINES:
         typer.echo(
             f"The {LARGEST} largest clusters of each theme; the page has all {len(clusters)}."
         )
@@ -144,8 +141,6 @@ def show_run(run: Run, *, as_json: bool) -> None:
         for cluster in clusters:
             topics = " | ".join(" ".join(words[:TOPIC_WORDS]) for words in cluster.topics)
             show_lines([f"{cluster.id:>3}  {cluster.name}: {topics}"])
-    if levels and not themes:
-        typer.echo("\nlevels (texts)\n" + "\n".join(tree_lines(levels, clusters)))
     made = about_making(run.manifest, clusters)
     show_lines(["", *about_size(run.manifest, clusters), *made, *run.remarks])
     path = run.folder
@@ -178,33 +173,3 @@ def _by_theme(clusters: list[Cluster], themes: list[Cluster]) -> list[tuple[Clus
         shown = inside if len(clusters) <= LINES else inside[:LARGEST]
         out += [(cluster, "  " if len(inside) > 1 else "") for cluster in shown]
     return out
-
-
-def tree_lines(
-    levels: Sequence[Sequence[Cluster]], clusters: Sequence[Cluster], most: int = LINES
-) -> list[str]:
-    """The hierarchy as lines for a terminal; levels that would not fit are only counted.
-
-    ``levels`` are coarse to fine, without the clustering itself.
-    """
-    from coterie.page import cluster_tree
-    from coterie.page.points import visible
-
-    everything = [*levels, clusters]
-    shown, lines = 1, len(everything[0])
-    while shown < len(everything) and lines + len(everything[shown]) <= most:
-        lines += len(everything[shown])
-        shown += 1
-
-    def draw(branches: Sequence[Branch], depth: int, indent: str) -> list[str]:
-        out = []
-        for branch in branches:
-            hidden = depth == shown and branch.children
-            more = f", {len(branch.children)} inside" if hidden else ""
-            name, texts = visible(branch.cluster.name), f"{branch.cluster.size:,}"
-            out.append(f"{indent}{name}  ({texts}{more})")
-            if not hidden:
-                out += draw(branch.children, depth + 1, indent + "  ")
-        return out
-
-    return draw(cluster_tree(levels, clusters), 1, "")

@@ -43,9 +43,7 @@ def mask(
     from coterie.texts.masking import Masker, masked_sentence
     from coterie.texts.write import write_stream
 
-    options.check_free(out, overwrite=overwrite)
-    if as_json and out is None:
-        raise UsageError("--json needs --out; without it the rows go to standard output.")
+    options.check_free(out, overwrite=overwrite, as_json=as_json)
     try:
         listed = [] if names is None else names.read_text("utf-8-sig").splitlines()
     except FileNotFoundError:

@@ -45,8 +45,10 @@ def there(folder: Path) -> Path:
     return folder
 
 
-def check_free(out: Path | None, *, overwrite: bool) -> None:
-    """Refuse to replace a file unasked."""
+def check_free(out: Path | None, *, overwrite: bool, as_json: bool = False) -> None:
+    """Refuse to replace a file unasked, and JSON where the rows go to standard output."""
+    if as_json and out is None:
+        raise UsageError("--json needs --out; without it the rows go to standard output.")
     if out is not None and out.is_file() and out.stat().st_size and not overwrite:
         raise UsageError(f"`out` {out} already exists; name another, or give `overwrite`.")
 

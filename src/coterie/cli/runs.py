@@ -85,9 +85,7 @@ def predict(
     from coterie.describe.drift import read_share
     from coterie.runs.large import predict_file
 
-    options.check_free(out, overwrite=overwrite)
-    if as_json and out is None:
-        raise UsageError("--json needs --out; without it the rows go to standard output.")
+    options.check_free(out, overwrite=overwrite, as_json=as_json)
     limit = None if fail_above is None else read_share(fail_above)
     watched = drift or limit is not None
     done = predict_file(
