@@ -12,7 +12,6 @@ from coterie_bench.data import Data
 from coterie_bench.run import Options, run_suite
 from coterie_bench.score import expected_calibration_error
 from coterie_bench.suites import SUITES, Entry, Suite
-from coterie_bench.tables import cell, markdown, summarize
 
 SAMPLE = Suite("tiny", "", (Entry("TF-IDF", "tfidf-kmeans"),), ("sample",), 2)
 KEYS = {
@@ -57,23 +56,6 @@ def test_labels_cannot_reach_a_method(small: Suite, labelled: Data) -> None:
         module.run_one(model, given, Options())
         found.append(model.labels_)
     np.testing.assert_array_equal(*found)
-
-
-def test_tables_hold_mean_and_sample_deviation(rows: list[dict]) -> None:
-    chosen = rows[:2]
-    values = [100 * row["scores"]["nmi"] for row in chosen]
-    found = cell(chosen, "nmi")
-    assert found.mean == pytest.approx(np.mean(values))
-    assert found.deviation == pytest.approx(abs(values[0] - values[1]) / np.sqrt(2))
-    header, body = summarize(rows)
-    assert header == ["", "topics"] and [line[0] for line in body] == ["TF-IDF", "SCCL"]
-    twice = [*rows, *({**row, "dataset": "other"} for row in rows),
-             *({**row, "dataset": "third"} for row in rows)]  # fmt: skip
-    header, lines = summarize(twice)
-    assert header == ["", "TF-IDF", "SCCL"] and lines[0][0] == "topics"
-    assert lines[0][1] == body[0][1]
-    header, body = summarize(rows)
-    assert markdown(header, body).splitlines()[1] == "| --- | --- |"
 
 
 def loop_ece(right: list, confidence: list, bins: int) -> float:

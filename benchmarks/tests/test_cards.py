@@ -4,17 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from coterie.errors import DataError, MissingError, UsageError
+from coterie.errors import DataError
 from coterie.texts import read_corpus
 from coterie_bench.data import load_data
 from coterie_bench.datasets import (
     CARDS,
     find_pairs,
     load_dataset,
-    locate_dataset,
 )
 from coterie_bench.datasets.files import convert
-from said import raises
 
 
 @pytest.mark.parametrize("name", CARDS)
@@ -40,18 +38,6 @@ def test_label_title_text_by_hand() -> None:
     source = b'"3","A title ","And ""text"""\r\n"1"," B","c"\r\n'
     expected = 'text,label\r\n"A title And ""text""",3\r\nB c,1\r\n'
     assert convert("label-title-text", [source]).decode() == expected
-
-
-def test_unknown_names_and_missing_files_say_what_to_do(tmp_path: Path) -> None:
-    with raises(UsageError, "should be one of"):
-        load_dataset("tweets", tmp_path)
-    with pytest.raises(MissingError, match="is not in"):
-        load_dataset("tweet", tmp_path)
-    with pytest.raises(MissingError, match="eda"):
-        find_pairs("tweet", "eda", tmp_path)
-    with raises(UsageError, "should be one of"):
-        find_pairs("tweet", "magic", tmp_path)
-    assert locate_dataset("tweet", tmp_path) is None
 
 
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:

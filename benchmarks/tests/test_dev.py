@@ -9,11 +9,10 @@ from sklearn.metrics import roc_auc_score
 
 from coterie.arrays.metrics import accuracy, correct
 from coterie_bench.data import load_data
-from coterie_bench.ledger import NOISE, key_of
-from coterie_bench.noise import add_noise, spreads, summarize_stability
+from coterie_bench.noise import add_noise
 from coterie_bench.run import Options, run_suite
 from coterie_bench.score import expected_calibration_error
-from coterie_bench.suites import Entry, Suite, plan
+from coterie_bench.suites import Suite
 
 
 def test_lines_hold_confidence(small: Suite, tmp_path: Path) -> None:
@@ -44,30 +43,3 @@ def test_noise_has_its_size_and_depends_on_vector_and_draw_alone() -> None:
     assert not np.array_equal(add_noise(vectors, 1e-3, 1), noisy)
     directions = (noisy - vectors)[0] @ (noisy - vectors)[1]
     assert abs(directions) < 0.3 * np.linalg.norm((noisy - vectors)[0]) ** 2
-
-
-def test_a_stability_suite_runs_seeds_and_draws(small: Suite, tmp_path: Path) -> None:
-    entry = Entry("k-means", "kmeans", {"encoder": "tfidf-svd", "n_init": 1})
-    suite = replace(small, entries=(entry,), seeds=3, draws=2)
-    jobs = plan(suite)
-    assert [(job.seed, job.draw) for job in jobs] == [
-        (0, None), (1, None), (2, None), (0, 0), (0, 1)
-    ]  # fmt: skip
-    file = tmp_path / "stability.jsonl"
-    told: list[str] = []
-    rows = run_suite(suite, file, Options(), tell=told.append)
-    assert len(rows) == 5 and len({key_of(row) for row in rows}) == 5
-    assert [row.get("noise") for row in rows[3:]] == [{"size": NOISE, "draw": d} for d in (0, 1)]
-    assert "noise 1" in told[-1]
-    assert len(run_suite(suite, file, Options())) == 5  # nothing is run again
-    ((place, (seeds, draws)),) = spreads(rows).items()
-    assert place == ("topics", "k-means")
-    nmi = [100 * row["scores"]["nmi"] for row in rows]
-    assert seeds == pytest.approx(np.std(nmi[:3], ddof=1))
-    assert draws == pytest.approx(np.std(nmi[3:], ddof=1))
-    header, body = summarize_stability(rows)
-    assert header == ["", "k-means"]
-    assert body[0][1] == f"{seeds:.2f} / {draws:.2f}"
-    assert body[-1] == ["mean of 1 sets", body[0][1]]
-    elsewhere = [{**row, "dataset": "other"} for row in rows[:3]]  # no draws: not in the mean
-    assert summarize_stability([*rows, *elsewhere])[1][-1] == body[-1]

@@ -62,39 +62,6 @@ def test_what_has_a_line_is_not_measured_again(tmp_path: Path, capsys) -> None:
     assert ours and [r["n"] for r in lines.read(out)] == [2, 3, 1, 5]
 
 
-def test_parts_of_a_command_add_up(load, monkeypatch: pytest.MonkeyPatch) -> None:
-    command = load("command")
-    moments = iter([1.0, 3.0, 6.0, 10.0, 15.0])
-    monkeypatch.setattr(command.time, "process_time", lambda: next(moments))
-    clock = command.Clock()
-    inner = clock.timed(lambda: "done", "neighbours")
-    outer = clock.timed(inner, "clustering")
-    assert outer() == "done"
-    clock.turn(command.REST)
-    spent = {part: seconds for part, seconds in clock.spent.items() if seconds}
-    assert spent == {command.FIRST: 1.0 + 5.0, "clustering": 2.0 + 4.0, "neighbours": 3.0}
-
-
-def test_settings_are_changed_for_a_moment_and_compared(load) -> None:
-    settings = load("settings")
-    before = settings.consensus.ROUNDS
-    with settings.setting({"ROUNDS": 3, "MIDDLE_WEIGHT": 0.1}):
-        assert settings.consensus.ROUNDS == settings.auto.ROUNDS == 3
-        assert settings.views.MIDDLE_WEIGHT == 0.1
-    assert settings.consensus.ROUNDS == before and settings.views.MIDDLE_WEIGHT == 0.5
-    rows = [{"setting": name, "dataset": d, "seed": s, "scores": {"nmi": v, "acc": v}, "choice": {}}
-            for name, d, s, v in (("default", "a", 0, 0.5), ("default", "a", 1, 0.7),
-                                  ("default", "b", 0, 0.1), ("default", "c", 0, 0.2),
-                                  ("other", "a", 0, 0.9), ("other", "b", 0, 0.2))]  # fmt: skip
-    shown = settings.table(rows).splitlines()
-    # Gains of 30 and 10 points: 20, give or take 12.706 of their standard error of 10.
-    assert shown[2:] == [
-        "| default | 35.0 | 14.1 |  |",
-        "| other | 55.0 |  | +20.0 [-107.1, 147.1] |",
-    ]
-    assert "two sets or more" in settings.both(rows[-2:])  # --only without lines of the default
-
-
 def test_the_confidence_of_auto_is_a_logistic_regression(load) -> None:
     settings = load("settings")
     x = np.linspace(0.3, 0.9, 7)

@@ -2,9 +2,7 @@
 
 import pytest
 
-from coterie.models.registry import METHODS
 from coterie_bench.experiments.pages import method_part
-from coterie_bench.suites import SUITES
 
 
 @pytest.fixture
@@ -54,19 +52,3 @@ def test_a_methods_table_by_hand(script) -> None:
     assert method_part([], ["aecl"], "aecl") == (
         "There are no result lines yet: `coterie-bench aecl --data DIR` makes them.\n"
     )
-
-
-def test_whole_systems_have_the_same_settings_in_both_suites() -> None:
-    """Lines of one suite stand in for those of another only where nothing differs."""
-    from coterie_bench.tables import SAME
-
-    entries = {e.label: e for suite in SUITES.values() for e in suite.entries}
-    for label, usual in SAME.items():
-        whole, own = entries[label], entries[usual]
-        made = [
-            METHODS[e.method].make(3, e.preset, **e.parameters).get_params() for e in (whole, own)
-        ]
-        for given in made:
-            given.pop("record_stages", None)  # looks on, and changes no label
-        assert made[0] == made[1]
-        assert whole.views[:1] == own.views[:1]

@@ -13,43 +13,17 @@ import numpy as np
 
 from coterie._util.types import Floats
 from coterie.arrays.metrics import accuracy, cluster_means, nmi
-from coterie.errors import DataError, UsageError
-from coterie.models.clusterer import TextClusterer
 
 
-def stage_indices(
-    model: TextClusterer, labels: Sequence[Any] | None = None
-) -> list[dict[str, Any]]:
-    """Silhouette and Dunn index after each stage, with NMI and ACC where labels are given.
-
-    Parameters
-    ----------
-    model : ClusterBERT
-        Fitted with ``record_stages=True``.
-    labels : sequence, optional
-        True label of each text that the model was fitted on.
-
-    Returns
-    -------
-    list of dict
-        ``stage``, ``silhouette``, ``dunn`` and, with labels, ``nmi`` and ``acc``.
-    """
-    recorded = getattr(model, "stages_", None)
-    if not recorded:
-        raise UsageError("the model has no recorded stages; fit it with record_stages=True.")
-    if labels is not None and len(labels) != len(recorded[0]["labels"]):
-        raise DataError(
-            f"{len(labels)} labels for a model of {len(recorded[0]['labels'])} texts; "
-            "give one label for each text it was fitted on."
-        )
+def stage_indices(model: Any, labels: Sequence[Any]) -> list[dict[str, Any]]:
+    """``silhouette``, ``dunn``, ``nmi`` and ``acc`` after each stage that a model has recorded."""
     out = []
-    for stage in recorded:
+    for stage in model.stages_:
         row = {key: value for key, value in stage.items() if key != "labels"}
-        if labels is not None:
-            found = np.asarray(stage["labels"])
-            truth = np.asarray(labels)[found >= 0]
-            row["nmi"] = nmi(truth, found[found >= 0])
-            row["acc"] = accuracy(truth, found[found >= 0])
+        found = np.asarray(stage["labels"])
+        truth = np.asarray(labels)[found >= 0]
+        row["nmi"] = nmi(truth, found[found >= 0])
+        row["acc"] = accuracy(truth, found[found >= 0])
         out.append(row)
     return out
 

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from coterie_bench.baselines.vascl import (
-    hardest_step,
     neighborhood,
     told_apart,
     virtual_term,
@@ -64,23 +63,6 @@ def test_neighbours_have_the_largest_products_among_other_texts() -> None:
         assert near[i].tolist() == expected and real[i].all()
     _, real = neighborhood(e[:3], 5, torch.zeros(3))
     assert real.shape == (3, 2) and not real.any()  # all are one text
-
-
-def test_the_step_is_harder_than_a_random_one_and_has_its_length() -> None:
-    torch.manual_seed(0)
-    e, project = batch(20, 6), head(6)
-    near, real = neighborhood(e, 4, torch.arange(20))
-    step = hardest_step(project, e, near, real, 0.5, 0.2)
-    torch.testing.assert_close(step.norm(dim=1), torch.full((20,), 0.5, dtype=torch.double))
-
-    def loss(moved: torch.Tensor) -> torch.Tensor:
-        f = project(e)
-        return told_apart(project(e + moved), f, f[near], real, 0.2).mean()
-
-    for _ in range(5):
-        other = torch.randn_like(e)
-        assert loss(step) > loss(0.5 * other / other.norm(dim=1, keepdim=True)) + 0.05
-    assert not step.requires_grad and all(p.grad is None for p in project.parameters())
 
 
 def test_gradients_are_right_and_reach_the_projection_alone() -> None:

@@ -1,23 +1,18 @@
 """Any number of made texts, for measuring time and memory.
 
     coterie-bench make-texts 1000000 million.csv
-    coterie-bench make-texts 1000000 - | coterie cluster - --format txt --out million
 
 The texts are messages of the bundled sample, drawn at random, with words left out, doubled in the
 wrong place and numbers put in, so that nearly all differ. They say how long the work takes, not
-how good it is. The file is CSV with the columns ``id`` and ``text``, or by its suffix ``.jsonl``
-or ``.txt``; ``-`` writes plain lines to standard output.
+how good it is. The file is CSV with the columns ``id`` and ``text``.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import json
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -38,27 +33,17 @@ def make_texts(size: int, seed: int = 0) -> Iterator[str]:
 
 
 def write_texts(texts: Iterable[str], path: Path) -> None:
-    """Write texts one by one, in the format of the suffix."""
+    """Write texts one by one."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        if path.suffix == ".txt":
-            file.writelines(f"{text}\n" for text in texts)
-        elif path.suffix == ".jsonl":
-            rows: Iterable[dict[str, Any]] = ({"id": i, "text": t} for i, t in enumerate(texts))
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        else:
-            writer = csv.writer(file)
-            writer.writerow(["id", "text"])
-            writer.writerows(enumerate(texts))
+        writer = csv.writer(file)
+        writer.writerow(["id", "text"])
+        writer.writerows(enumerate(texts))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("size", type=int)
-    parser.add_argument("file")
+    parser.add_argument("file", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    texts = make_texts(options.size, options.seed)
-    if options.file == "-":
-        sys.stdout.writelines(f"{text}\n" for text in texts)
-    else:
-        write_texts(texts, Path(options.file))
+    write_texts(make_texts(options.size, options.seed), options.file)

@@ -1,21 +1,19 @@
 """ClusterBERT's Table 3 behind trained encoders: k-means or IDEC, with UMAP and without.
 
-    coterie-bench trained-encoders --data DIR --device cuda --jobs 8    # adds lines to results/
+    coterie-bench trained-encoders --data DIR --device cuda    # adds lines to results/
 
 Each encoder is trained once for a data set and a seed, without its guard; its vectors then go
 through all second steps; two of them share one UMAP. Lines have the form of the suite
 `second-steps`, which has SIF and the untrained encoder. Steps with UMAP are left out where
-umap-learn is not installed.
+umap-learn is not installed. Start the command several times at once to use more cores.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ from coterie.models import two_step as classical
 from coterie_bench import ROOT
 from coterie_bench.data import load_data
 from coterie_bench.ledger import Ledger, Row, head, key_of
-from coterie_bench.run import Options, make, threads_shared
+from coterie_bench.run import Options, make
 from coterie_bench.score import score_fit
 from coterie_bench.suites import SUITES, Entry, Job
 from coterie_bench.tables import about, markdown, measured, order_of
@@ -92,11 +90,6 @@ def table(rows: Sequence[Row]) -> str:
     return f"{markdown(['', *sets], body)}\nACC / NMI in %, mean ± sample deviation. {about(used)}"
 
 
-def share_umap() -> None:
-    """Two second steps in a row need the same UMAP."""
-    classical.reduce_by_umap = once(classical.reduce_by_umap)
-
-
 def main() -> None:
     options = _options()
     asked = Options(data=options.data, encoder=options.encoder, device=options.device)
@@ -107,18 +100,11 @@ def main() -> None:
         for name in options.sets.split(",")
         for label in options.methods.split(",")
     ]
-    if options.jobs == 1:
-        share_umap()
-        for one in todo:
-            run(*one)
-        return
-    # Processes are started anew, not forked: a GPU does not survive a fork.
-    with (
-        threads_shared(options.jobs),
-        ProcessPoolExecutor(options.jobs, get_context("spawn"), share_umap) as pool,
-    ):
-        for done in [pool.submit(run, *one) for one in todo]:
-            done.result()
+    classical.reduce_by_umap = once(classical.reduce_by_umap)
+    for one in todo:
+        with Ledger(one[-1]).claim(str(one[:3])) as ours:
+            if ours:
+                run(*one)
 
 
 def _options() -> argparse.Namespace:
@@ -129,10 +115,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seeds", default="0-2")
     parser.add_argument("--encoder")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
-    for name in options.methods.split(","):
-        if name not in TRAINED:
-            parser.error(f"--methods: {name!r} is not one of {', '.join(TRAINED)}")
     return options

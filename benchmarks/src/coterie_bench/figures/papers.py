@@ -23,7 +23,7 @@ from coterie_bench.analysis import (
     reciprocal_rank,
 )
 from coterie_bench.figures.picture import Bars, Lines, Panel, Picture
-from coterie_bench.figures.short import Short, columns_of, first_and_last
+from coterie_bench.figures.short import Measure, Short, columns_of, first_and_last
 from coterie_bench.ledger import Row
 from coterie_bench.suites import SUITES, SWEEPS
 from coterie_bench.tables import METRICS, Measured, about, entries_of
@@ -97,10 +97,24 @@ def _about(found: Sequence[Measured]) -> str:
     return about(list(rows.values()))
 
 
+def follow(
+    short: Short, models: Mapping[str, Any], measure: Measure, names: Mapping[str, str]
+) -> list[Panel]:
+    """A panel for each measured value over training, with a line for each model."""
+    seen = {label: short.trace(model, measure) for label, model in models.items()}
+    return [
+        Lines(
+            x="training step",
+            y=name,
+            series={label: columns_of(rows, key) for label, rows in seen.items()},
+        )
+        for key, name in names.items()
+    ]
+
+
 # SCCL
 
 OBJECTIVES = [entry.label for entry in SUITES["sccl-ablations"].entries]
-KINDS = ("predicted", "true")  # clusters
 OBJECTIVE_FORMS = {"SCCL": "joint", "instances only": "instance", "clusters only": "clustering"}
 
 
@@ -119,34 +133,22 @@ def sccl_distances(short: Short) -> Picture:
 
     Predicted clusters are those of k-means, as the paper scores them.
     """
-    seen = {label: trace_distances(short, form) for label, form in OBJECTIVE_FORMS.items()}
-    panels: list[Panel] = []
-    for who in KINDS:
-        for kind, label in (("intra", "text to own centroid"), ("inter", "to nearest centroid")):
-            series = {name: columns_of(rows, f"{kind} {who}") for name, rows in seen.items()}
-            panels.append(
-                Lines(
-                    x="training step",
-                    y=f"mean distance, {label}",
-                    series=series,
-                    title=f"{who} clusters: {kind}-cluster distance",
-                )
-            )
-    return short.picture("SCCL: distances", panels, columns=2)
-
-
-def trace_distances(short: Short, objective: str = "joint") -> list[dict[str, Any]]:
-    """``intra`` and ``inter`` distances of predicted and true clusters over training."""
-    truth, seed = short.truth, derive_seed(short.seed, "look")
-    cluster = KMeans(n_clusters=short.data.n_clusters, seed=seed, n_init=3)
+    cluster = KMeans(
+        n_clusters=short.data.n_clusters, seed=derive_seed(short.seed, "look"), n_init=3
+    )
 
     def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
-        labels = dict(zip(KINDS, (cluster(vectors.float()).labels, truth), strict=True))
-        points = vectors.cpu().numpy()
-        found = {who: cluster_distances(points, own) for who, own in labels.items()}
+        labels = {"predicted": cluster(vectors.float()).labels, "true": short.truth}
+        found = {who: cluster_distances(vectors.cpu().numpy(), of) for who, of in labels.items()}
         return {f"{kind} {who}": v for who, both in found.items() for kind, v in both.items()}
 
-    return short.trace(short.make("sccl", objective=objective), measure)
+    models = {name: short.make("sccl", objective=form) for name, form in OBJECTIVE_FORMS.items()}
+    names = {
+        f"{kind} {who}": f"mean distance, {what}, {who} clusters"
+        for who in ("predicted", "true")
+        for kind, what in (("intra", "text to own centroid"), ("inter", "to nearest centroid"))
+    }
+    return short.picture("SCCL: distances", follow(short, models, measure, names), columns=2)
 
 
 # AECL
@@ -156,22 +158,13 @@ POSITIVES = {"AECL": "shared", "without guided positives": "none"}
 
 def aecl_similarity(short: Short) -> Picture:
     """Figure 5: mean cosine of texts of one class over training, with and without guidance."""
-    series = {
-        label: columns_of(trace_similarity(short, form), "cosine")
-        for label, form in POSITIVES.items()
-    }
-    panel = Lines(x="training step", y="mean cosine inside true classes", series=series)
-    return short.picture("AECL: similarity", [panel])
-
-
-def trace_similarity(short: Short, positives: str) -> list[dict[str, Any]]:
-    """Mean ``cosine`` of all pairs of different texts of one true class over training."""
-    truth = torch.from_numpy(short.truth)
 
     def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
-        return {"cosine": cosine_inside(vectors.cpu(), truth)}
+        return {"cosine": cosine_inside(vectors.cpu(), torch.from_numpy(short.truth))}
 
-    return short.trace(short.make("aecl", positives=positives), measure)
+    models = {name: short.make("aecl", positives=form) for name, form in POSITIVES.items()}
+    names = {"cosine": "mean cosine inside true classes"}
+    return short.picture("AECL: similarity", follow(short, models, measure, names))
 
 
 def cosine_inside(vectors: torch.Tensor, labels: torch.Tensor) -> float:
@@ -189,19 +182,10 @@ def cosine_inside(vectors: torch.Tensor, labels: torch.Tensor) -> float:
 
 
 def aecl_stray(short: Short) -> Picture:
-    """Figure 6: attention to texts of other classes (NS); that to the own class is the rest."""
-    series = {"to other classes (NS)": columns_of(trace_stray(short), "NS")}
-    panel = Lines(x="training step", y="share of attention", series=series)
-    return short.picture(
-        "AECL: attention to other classes", [panel], "trained by the contrast alone"
-    )
-
-
-def trace_stray(short: Short) -> list[dict[str, Any]]:
-    """``NS``, Eq. (18), under true labels, ``PS`` being one less this; by the contrast alone."""
+    """Figure 6: attention to texts of other classes (NS), Eq. (18); PS is one less this."""
     truth = torch.from_numpy(short.truth)
     epochs = int(short.parameters.get("epochs", 10))
-    model = short.make("aecl", epochs=epochs, contrast_epochs=epochs, label_epochs=0)
+    model: Any = short.make("aecl", epochs=epochs, contrast_epochs=epochs, label_epochs=0)
     order = torch.randperm(len(truth), generator=torch.Generator().manual_seed(short.seed))
 
     def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
@@ -211,7 +195,9 @@ def trace_stray(short: Short) -> list[dict[str, Any]]:
             total += float(stray_similarity(s.cpu(), truth[rows])) * len(rows)
         return {"NS": total / len(order)}
 
-    return short.trace(model, measure)
+    panels = follow(short, {"to other classes (NS)": model}, measure, {"NS": "share of attention"})
+    head, subtitle = "AECL: attention to other classes", "trained by the contrast alone"
+    return short.picture(head, panels, subtitle)
 
 
 def aecl_sensitivity(rows: Sequence[Row]) -> Picture | None:
@@ -229,23 +215,16 @@ FELT = {"topic_weight=0.1": 5.0, **{f"{t} topics, weight 0.1": float(t) for t in
 
 def deccrl_silhouettes(short: Short) -> Picture:
     """Figure 3: silhouette over training, with and without reconstruction."""
-    series = {
-        label: columns_of(trace_silhouette(short, form), "silhouette")
-        for label, form in RECONSTRUCTIONS.items()
-    }
-    panel = Lines(x="training step", y="silhouette of predicted clusters", series=series)
-    return short.picture("DECCRL: silhouette", [panel])
-
-
-def trace_silhouette(short: Short, reconstruction: str) -> list[dict[str, Any]]:
-    """Silhouette of the reduced vectors under the predicted clusters over training."""
 
     def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
         h = net.reduce(vectors)
         labels = net.assign(h).argmax(dim=1).cpu().numpy()
         return {"silhouette": silhouette(h.cpu().numpy(), labels)}
 
-    return short.trace(short.make("deccrl", reconstruction=reconstruction), measure)
+    forms = RECONSTRUCTIONS.items()
+    models = {name: short.make("deccrl", reconstruction=form) for name, form in forms}
+    names = {"silhouette": "silhouette of predicted clusters"}
+    return short.picture("DECCRL: silhouette", follow(short, models, measure, names))
 
 
 def deccrl_topics(rows: Sequence[Row]) -> Picture | None:
@@ -346,23 +325,24 @@ def cluster_bert_retrieval(short: Short) -> Picture:
     if short.other is None:
         raise UsageError("other: retrieval ranks texts of another data set, but none was given.")
     questions = ask(short.other.texts, short.other.labels, short.seed)
-    seen = {form: trace_retrieval(short, questions, on) for form, on in VARIANTS.items()}
-    panels = [
-        Lines(
-            x="training step",
-            y=f"{score} in %",
-            title=f"{what}: {score}",
-            series={form: columns_of(rows, score) for form, rows in seen.items()},
-        )
-        for score, what in (
-            ("NMI", "clusters"),
-            ("ACC", "clusters"),
-            ("MAP", "retrieval"),
-            ("MRR", "retrieval"),
-        )
-    ]
+    cluster = KMeans(
+        n_clusters=short.data.n_clusters, seed=derive_seed(short.seed, "look"), n_init=3
+    )
+
+    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
+        items, rows = net.encoder.prepare(questions.texts)
+        units = unit_rows(net.encoder.encode(items)[rows])
+        labels = cluster(vectors.float()).labels
+        scores = {"NMI": nmi(short.truth, labels), "ACC": accuracy(short.truth, labels)}
+        return {**{name: 100 * score for name, score in scores.items()}, **rank(units, questions)}
+
+    models = {
+        name: short.make("cluster-bert", "fast", reconstruction=on) for name, on in VARIANTS.items()
+    }
+    names = {score: f"{score} in %" for score in ("NMI", "ACC", "MAP", "MRR")}
     subtitle = f"retrieval: {len(questions.right)} queries of {short.other.name}, not trained on"
-    return short.picture("ClusterBERT: reconstruction", list(panels), subtitle, columns=2)
+    panels = follow(short, models, measure, names)
+    return short.picture("ClusterBERT: reconstruction", panels, subtitle, columns=2)
 
 
 @dataclass(frozen=True)
@@ -413,29 +393,6 @@ def rank(units: Floats, questions: Questions) -> dict[str, float]:
     return {"MAP": float(values[0]), "MRR": float(values[1])}
 
 
-def trace_retrieval(short: Short, questions: Questions, on: bool) -> list[dict[str, Any]]:
-    """``NMI`` and ``ACC`` of k-means, ``MAP`` and ``MRR`` over training."""
-    score = score_clusters(short)
-
-    def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
-        items, rows = net.encoder.prepare(questions.texts)
-        units = unit_rows(net.encoder.encode(items)[rows])
-        return {**score(vectors), **rank(units, questions)}
-
-    return short.trace(short.make("cluster-bert", "fast", reconstruction=on), measure)
-
-
-def score_clusters(short: Short) -> Callable[[torch.Tensor], dict[str, float]]:
-    """A function that gives ``NMI`` and ``ACC`` of k-means on vectors, in per cent."""
-    truth, k, seed = short.truth, short.data.n_clusters, derive_seed(short.seed, "look")
-
-    def score(vectors: torch.Tensor) -> dict[str, float]:
-        labels = KMeans(n_clusters=k, seed=seed, n_init=3)(vectors.float()).labels
-        return {"NMI": 100 * nmi(truth, labels), "ACC": 100 * accuracy(truth, labels)}
-
-    return score
-
-
 # ADSL
 
 
@@ -445,19 +402,14 @@ def adsl_sharpness(rows: Sequence[Row]) -> Picture | None:
 
 
 def adsl_labels(short: Short) -> Picture:
-    """Figure 4b: how right the soft labels are over training."""
-    seen = trace_labels(short)
-    series = {label: columns_of(seen, label) for label in ("ACC", "NMI")}
-    panel = Lines(x="training step", y="score of the soft labels in %", series=series)
-    return short.picture("ADSL: soft labels", [panel])
-
-
-def trace_labels(short: Short) -> list[dict[str, Any]]:
-    """``ACC`` and ``NMI`` of the strongest soft label at the start and after each refresh."""
+    """Figure 4b: how right the strongest soft labels are, at the start and after each refresh."""
     truth = short.truth
 
     def measure(net: Any, vectors: torch.Tensor) -> dict[str, float]:
         found = net.target.argmax(dim=1).cpu().numpy()
         return {"ACC": 100 * accuracy(truth, found), "NMI": 100 * nmi(truth, found)}
 
-    return short.trace(short.make("adsl"), measure)
+    seen = short.trace(short.make("adsl"), measure)
+    series = {label: columns_of(seen, label) for label in ("ACC", "NMI")}
+    panel = Lines(x="training step", y="score of the soft labels in %", series=series)
+    return short.picture("ADSL: soft labels", [panel])

@@ -53,7 +53,6 @@ class Short:
     seed: int = 0
     device: str = "auto"
     other: Data | None = None
-    used: set[str] = field(default_factory=set, init=False)  # parameters that a method took
 
     def __post_init__(self) -> None:
         # A network has its texts sorted, and labels are compared with it row by row.
@@ -77,7 +76,6 @@ class Short:
         given = {k: v for k, v in self.parameters.items() if k in known}
         if "encoder" in METHODS[method].parameters:
             given.pop("encoder", None)
-        self.used.update(given)
         views = {}
         if "views" in known:
             kinds = ("eda",) if method == "aecl" else ("contextual10", "eda")
@@ -104,13 +102,11 @@ class Short:
         machine = facts.get("gpu") or f"{facts['cores']} CPU cores"
         # Folders are of this machine alone: their last part says which encoder it was.
         given = [
-            f"{k}={Path(v).name if isinstance(v, str) else v}"
-            for k, v in self.parameters.items()
-            if k in self.used
+            f"{k}={Path(v).name if isinstance(v, str) else v}" for k, v in self.parameters.items()
         ]
-        settings = f"; with {', '.join(given)}" if given else ""
         day = time.strftime("%Y-%m-%d", time.gmtime())
-        return f"Run of {day}; {machine}; commit {commit() or 'unknown'}{settings}."
+        run = f"Run of {day}; {machine}; commit {commit() or 'unknown'}"
+        return "; with ".join([run, *[", ".join(given)] * bool(given)]) + "."
 
     def trace(self, model: TrainedClusterer, measure: Measure) -> list[dict[str, Any]]:
         """Fit ``model`` and return what ``measure`` saw: ``stage``, ``step`` (of all), its values.
