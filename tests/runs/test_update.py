@@ -235,7 +235,7 @@ def test_new_rows_with_one_id(run: Path, tmp_path: Path) -> None:
         open_run(run).update(rows, id_column="other")
     assert content(run) == before
     call("update", run, part, "--id-column", "none")
-    assert open_run(run).column("ticket")[-5:] == [""] * 5
+    assert open_run(run).state.column("ticket")[-5:] == [""] * 5
 
 
 def test_bad_input_is_refused_and_nothing_written(run: Path, tmp_path: Path) -> None:

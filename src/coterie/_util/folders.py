@@ -177,7 +177,8 @@ def held(folder: Path) -> Iterator[None]:
                 with suppress(OSError):
                     folder.rmdir()
     finally:
-        path.unlink(missing_ok=True)  # who waits for it sees that it is gone, and makes another
+        with suppress(OSError):  # who waits for it sees that it is gone, and makes another
+            path.unlink()
         lock.release()
 
 
