@@ -184,4 +184,4 @@ def test_without_the_package_it_names_the_extra(
     missing = CliRunner().invoke(app, ["serve", str(finished), "--mcp"])
     assert missing.exit_code == 1 and "coterie[mcp]" in missing.output
     alone = CliRunner().invoke(app, ["serve", str(finished), "--allow-edits"])
-    assert alone.exit_code == 2 and says(alone.output, "--allow-edits", "--mcp")
+    assert alone.exit_code == 2 and says(alone.output, "allow_edits", "--mcp")
