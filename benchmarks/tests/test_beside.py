@@ -8,7 +8,6 @@ from typer.testing import CliRunner
 
 from coterie_bench.beside import details, overview
 from coterie_bench.cli import app
-from coterie_bench.experiments.pages import gains_part
 from coterie_bench.tables import Table, measured, ranks, read_folder
 
 
@@ -83,7 +82,6 @@ def test_the_end_of_training_is_shown_where_the_guard_returned_the_start() -> No
     assert (ours["seeds"], ours["ACC"], ours["NMI"]) == ("2, 1‡", "60.5 ± 29.0", "70.5 ± 29.0")
     assert ours["place"] == "2 / 2" and "returned" in table.caption
     assert overview(rows, "nmi").body[1][1] == "70.5 ± 29.0‡ (2)"
-    assert "-4.5* (2)" in gains_part(rows)
     off = [row | {"parameters": {**row["parameters"], "guard": False}} for row in rows]
     assert cells(details(off)[0], "AECL, default")["seeds"] == "2"  # it judges and returns nothing
 

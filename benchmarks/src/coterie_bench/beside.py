@@ -281,10 +281,6 @@ def details(rows: Sequence[Row]) -> list[Table]:
         for metric in METRICS:
             header += [metric.upper(), f"{metric.upper()} in papers", "difference"]
         lines = [_line(label, ours, here) for label, ours in _methods(here)]
-        found = {m.label: m for p in here if (m := p.ours) and m.found}
-        if found:  # a column of its own
-            header.append("with K found")
-            lines = [[*line, _found(found.get(line[1]) if line[2] else None)] for line in lines]
         out.append(Table(name, f"{HOW} {about(list(used.values()))}", header, lines))
     return out
 
@@ -313,14 +309,6 @@ def _line(label: str, ours: bool, here: Sequence[Pair]) -> list[str]:
         value = "" if own is None else str(own.trained(metric))
         line += [value, printed, f"{gap} {first.mark}".strip() if first and gap else ""]
     return line
-
-
-def _found(ours: Measured | None) -> str:
-    if ours is None:
-        return ""
-    numbers = sorted({row["parameters"]["n_clusters"] for row in ours.rows})
-    which = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-    return f"{' / '.join(str(ours.score(m)) for m in METRICS)} (K = {which})"
 
 
 def _printed(numbers: Sequence[Reported]) -> str:

@@ -51,7 +51,6 @@ class Options:
     device : str
     parameters : dict, optional
         For all entries; they have the last word.
-    verbose : int
     protocol : {"all", "split"}
         Fit and score all texts, or fit on one part and score the other.
     find_k : bool
@@ -62,7 +61,6 @@ class Options:
     encoder: str | None = None
     device: str = "auto"
     parameters: dict[str, Any] | None = None
-    verbose: int = 0
     protocol: str = "all"
     find_k: bool = False
 
@@ -240,7 +238,7 @@ def make(entry: Entry, data: Data, seed: int, options: Options) -> TextClusterer
             parameters.setdefault("pooling", "auto")
     if isinstance(parameters.get("encoder"), dict):
         parameters["encoder"] = BagOfWords(**parameters["encoder"])
-    parameters |= {"random_state": seed, "device": options.device, "verbose": options.verbose}
+    parameters |= {"random_state": seed, "device": options.device}
     k = parameters.pop("n_clusters", data.n_clusters)
     model: TextClusterer = make_method(entry.method, k, entry.preset, **parameters)
     return model

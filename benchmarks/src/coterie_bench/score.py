@@ -43,7 +43,6 @@ def score_fit(model: TextClusterer, data: Data, device: str) -> Row:
         "guard": None if verdict is None else {k: verdict[k] for k in ("fired", "reason")},
         "seconds": model.seconds_ | {"other": round(total - sum(model.seconds_.values()), 3)},
         "step_ms": step_ms(history),
-        "terms": last_terms(history),
         "peak_memory": peak_memory(device),
         "word_vectors": word_vectors_of(model),
         "balance": getattr(model, "balance_", None),
@@ -88,32 +87,6 @@ def step_ms(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
             took, steps = last["seconds"] - first["seconds"], last["step"] - first["step"]
             found[name] = round(1000 * took / steps, 3)
     return found
-
-
-def last_terms(rows: Sequence[Row]) -> dict[str, Row]:
-    """Mean of each term of the loss over the second half of each stage.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        Of a training history.
-
-    Examples
-    --------
-    >>> last_terms([{"stage": "a", "terms": {"x": 9.0}}, {"stage": "a", "terms": {"x": 2.0}}])
-    {'a': {'x': 2.0}}
-    """
-    stages: dict[str, list[Row]] = {}
-    for row in rows:
-        if "terms" in row:
-            stages.setdefault(row["stage"], []).append(row["terms"])
-    return {
-        stage: {
-            name: float(f"{np.mean([t.get(name, 0.0) for t in seen[len(seen) // 2 :]]):.4g}")
-            for name in seen[-1]
-        }
-        for stage, seen in stages.items()
-    }
 
 
 def stages_of(model: TextClusterer, data: Data) -> list[Row] | None:

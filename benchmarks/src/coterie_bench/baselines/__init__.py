@@ -18,9 +18,7 @@ METHODS = {
         "competitive autoencoder on a bag of words, then k-means",
         {"encoder": "log-counts"},
     ),
-    "lda": Recipe(
-        f"{HERE}.lda:LDA", "a topic of words for each cluster; gives topics", {"encoder": "lda"}
-    ),
+    "lda": Recipe(f"{HERE}.lda:LDA", "a topic of words for each cluster", {"encoder": "lda"}),
     "vascl": Recipe(
         f"{HERE}.vascl:VaSCL", "contrastive loss, virtual augmentations; trains the encoder"
     ),

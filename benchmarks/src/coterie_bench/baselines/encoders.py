@@ -62,12 +62,6 @@ class TopicShares(BagOfWords):
             **more,
         )
 
-    def top_words(self, n: int) -> list[list[str]]:
-        """The ``n`` words that each topic has most of, best first."""
-        assert self.components is not None
-        order = np.argsort(-self.components, axis=1, kind="stable")[:, :n]
-        return [[self.vocabulary[i] for i in topic] for topic in order]
-
 
 def word_weights(counts: Floats, a: float) -> Floats:
     """Weight ``a / (a + p(w))`` of each word, from how often each occurs.

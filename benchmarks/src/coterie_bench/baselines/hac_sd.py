@@ -16,7 +16,6 @@ Enhancement of Short Text Clustering by Iterative Classification (Rakib et al., 
 
 from __future__ import annotations
 
-import logging
 import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -37,7 +36,6 @@ from coterie.models.clusterer import TextClusterer
 
 CANDIDATES = 1 << 24  # pairs looked at in all; rows give their nearest where all are too many
 Merge = tuple[float, int, int]  # similarity, the row that stands for a cluster, and the one gone
-log = logging.getLogger(__name__)
 LOWEST, HIGHEST, APART = 70, 85, 5  # per cent of an equal cluster to train on; step between rounds
 OUTLIERS = 0.1  # share of outliers in each cluster
 TREES = 100
@@ -190,7 +188,6 @@ def iterative_classification(
             break
         found = labels.copy()
         found[rest] = _predicted(x, labels, weights, chosen, rest)
-        log.info("round %d: %.2f%% moved", number + 1, 100 * float((found != labels).mean()))
         labels = found
     return labels
 
@@ -311,13 +308,11 @@ class HACSD(TextClusterer):
             return np.zeros(len(vectors), dtype=np.int64)
         x = torch.from_numpy(vectors).to(check_device(self.device))
         pairs = kept_pairs(x, self._k, weights)
-        log.info("%d pairs of %d texts are kept", len(pairs.first), len(vectors))
         merges, parts = sparse_average(pairs.first, pairs.second, pairs.similarities, weights)
         number = int(parts.max()) + 1
         if number <= self._k:
             merges = [(-similarity, kept, gone) for similarity, kept, gone in merges]
             return cut(merges, self._k, len(vectors))
-        log.info("%d parts have no pair between them", number)
         means, sizes = cluster_means(vectors, parts, weights=weights)
         return np.asarray(agglomerate(means.astype(np.float32), self._k, "average", sizes)[parts])
 

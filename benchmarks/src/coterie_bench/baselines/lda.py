@@ -6,9 +6,8 @@ vector of a text (``encoders/lexical.py``). A text belongs where its largest sha
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -21,9 +20,6 @@ from coterie.models.core import second_step
 from coterie_bench.baselines.encoders import TopicShares
 
 SMALLEST = 1e-30  # a share of zero has a logarithm, too
-log = logging.getLogger(__name__)
-TOP_WORDS = 10
-TOP_TOPICS = 3  # shown of a cluster that is no topic
 
 
 @dataclass(frozen=True)
@@ -81,11 +77,6 @@ class LDA(TextClusterer):
     topic_prior : float, default=0.1
         Of the topics of a text: small values give a text few topics, as short texts have.
 
-    Attributes
-    ----------
-    topics_ : list of list of list of str
-        Ten words of the topic of each cluster, or of its three largest topics.
-
     Notes
     -----
     English stop words are left out; the 20,000 most frequent words are counted. A topic
@@ -105,13 +96,10 @@ class LDA(TextClusterer):
     >>> model = LDA(2, random_state=0).fit(texts)
     >>> int(model.predict(["a road"])[0] == model.labels_[3])
     1
-    >>> [topic[0][0] for topic in sorted(model.topics_)]
-    ['apple', 'car']
     """
 
     name: ClassVar[str] = "lda"
     _assigners: ClassVar[dict[str, type[Assigner]]] = {ShareAssigner.kind: ShareAssigner}
-    _saved_attributes: ClassVar[tuple[str, ...]] = ("topics_",)
 
     cluster: Literal["topics", "ward"] = "topics"
     encoder: Literal["lda"] = "lda"
@@ -125,17 +113,4 @@ class LDA(TextClusterer):
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         if self.cluster != "topics":
             return second_step(self, vectors, weights, seed, self.cluster)
-        handicap = fair_handicap(vectors)
-        if handicap.any():
-            log.info("%d topics had no text of their own", int((handicap > 0).sum()))
-        return ShareAssigner(handicap, np.arange(self._k))
-
-    def _after_fit(self, order: Ints) -> None:
-        shown: Any = self.encoder_
-        words = shown.top_words(TOP_WORDS)
-        if isinstance(self.assigner_, ShareAssigner):
-            self.topics_ = [[words[i]] for i in order]
-            return
-        means = [self.vectors_[self.labels_ == j].mean(axis=0) for j in range(self._k)]
-        best = [np.argsort(-mean, kind="stable")[:TOP_TOPICS] for mean in means]
-        self.topics_ = [[words[i] for i in chosen] for chosen in best]
+        return ShareAssigner(fair_handicap(vectors), np.arange(self._k))

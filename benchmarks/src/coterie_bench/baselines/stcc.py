@@ -369,12 +369,8 @@ class STCC(TrainedClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        width = width_of(self.word_vectors, self.word_dim)
-        if width % 4:
-            raise UsageError(
-                f"`word_dim` should be a multiple of four, got {width}: the network adds up "
-                "pairs of rows twice."
-            )
+        if width_of(self.word_vectors, self.word_dim) % 4:
+            raise UsageError("`word_dim` should be a multiple of four.")
 
     def _make_encoder(self, seed: int) -> Encoder:
         return DynamicEncoder(self.word_vectors, self.word_dim, self.max_length, seed)

@@ -195,10 +195,7 @@ class VaSCL(TunedClusterer):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.tune in STILL:
-            raise UsageError(
-                f"`tune={self.tune!r}` leaves the vectors as they are, and k-means clusters "
-                "nothing else: use `tune='last-2'` or 'full'."
-            )
+            raise UsageError("`tune` leaves the vectors as they are: use 'last-2' or 'full'.")
 
     def _build_network(self, encoder: Any, start: Any, context: TrainingContext) -> VaSCLNet:
         return VaSCLNet(encoder, self.projection_dim)

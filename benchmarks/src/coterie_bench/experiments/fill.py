@@ -13,6 +13,7 @@ from pathlib import Path
 
 from coterie_bench import ROOT
 from coterie_bench.beside import overview
+from coterie_bench.datasets import BENCHMARKS, LANGUAGES
 from coterie_bench.experiments import (
     bertopic,
     command,
@@ -47,17 +48,17 @@ PARTS: dict[str, Callable[[Sequence[Row], list[str]], str]] = {
     "measured": lambda rows, words: pages.method_part(rows, words[1:], words[0]),
     "ablations": lambda rows, words: pages.ablation_part(rows, SUITES[words[0]]),
     "overview": lambda rows, words: overview(rows, words[0]).to_markdown(3),
-    "found": lambda rows, words: pages.found_part(rows),
-    "gains": lambda rows, words: pages.gains_part(rows),
     "short": lambda rows, words: pages.short_part(rows),
     "systems": lambda rows, words: pages.systems_part(rows),
     "development": lambda rows, words: generalization.development_part(suite("dev")),
-    "tails": lambda rows, words: generalization.tails_part(suite("dev")),
-    "languages": lambda rows, words: generalization.languages_part(suite("lang")),
-    "reported": lambda rows, words: generalization.benchmark_part(rows),
+    "languages": lambda rows, words: generalization.table_part(
+        suite("lang"), LANGUAGES, "coterie-bench lang --data DIR"
+    ),
+    "reported": lambda rows, words: generalization.table_part(
+        rows, BENCHMARKS, "coterie-bench auto --find-k --data DIR"
+    ),
     "numbers": lambda rows, words: generalization.both_part([*rows, *suite("dev")]),
     "stability": lambda rows, words: generalization.stability_part(suite("stability")),
-    "guarded": lambda rows, words: generalization.systems_part(suite("dev-systems")),
     "guard": lambda rows, words: generalization.guard_sentence(suite("dev-systems")),
     "dev-gain": lambda rows, words: generalization.gain(suite("dev")),
     "claims": lambda rows, words: faithful.claims_part(words[0], rows),

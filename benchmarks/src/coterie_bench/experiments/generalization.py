@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coterie_bench.datasets import BENCHMARKS, CARDS, DEV, LANGUAGES, LEVELS, TAILS
+from coterie_bench.datasets import BENCHMARKS, CARDS, DEV, LEVELS, TAILS
 from coterie_bench.ledger import Row
 from coterie_bench.noise import summarize_stability
 from coterie_bench.tables import Cell, Measured, about, cell, markdown, measured
@@ -124,37 +124,7 @@ def compare(rows: Sequence[Row], names: Sequence[str]) -> list[Compared]:
 
 def development_part(rows: Sequence[Row]) -> str:
     """The default on the development sets, with means of the earlier and of the further ones."""
-    return _part(rows, ALL_DEV, "coterie-bench dev --find-k --data DIR", APART)
-
-
-def tails_part(rows: Sequence[Row]) -> str:
-    """ACC, AMI and ARI on the sets with long tails: a few large classes and many small ones."""
-    pairs = [(c.kmeans, c.auto) for c in compare(rows, TAILS) if c.kmeans and c.auto]
-    if not pairs:
-        return NONE.format("coterie-bench dev --datasets tails --data DIR")
-
-    def shown(found: Sequence[Measured]) -> str:
-        means = [[m.score(s) for m in found] for s in ("acc", "ami", "ari")]
-        if len(found) == 1:
-            return " / ".join(str(cells[0]) for cells in means)
-        return " / ".join(f"{np.mean([cell.mean for cell in cells]):.1f}" for cells in means)
-
-    sides = list(zip(*pairs, strict=True))
-    body = [[kmeans.dataset, shown([kmeans]), shown([auto])] for kmeans, auto in pairs]
-    body.append(["mean", *map(shown, sides)])
-    used = [row for pair in pairs for m in pair for row in m.rows]
-    how = "ACC / AMI / ARI in %, K given, mean ± sample deviation over seeds. "
-    return f"{markdown(['', 'k-means', 'auto'], body)}\n{how}{about(used)}\n"
-
-
-def languages_part(rows: Sequence[Row]) -> str:
-    """The same table of the sets in other languages than English."""
-    return _part(rows, LANGUAGES, "coterie-bench lang --data DIR")
-
-
-def benchmark_part(rows: Sequence[Row]) -> str:
-    """The same table of the eight benchmarks."""
-    return _part(rows, BENCHMARKS, "coterie-bench auto --find-k --data DIR")
+    return table_part(rows, ALL_DEV, "coterie-bench dev --find-k --data DIR", APART)
 
 
 def both_part(rows: Sequence[Row]) -> str:
@@ -163,12 +133,13 @@ def both_part(rows: Sequence[Row]) -> str:
     return _numbers(found) or "There are no result lines yet."
 
 
-def _part(
+def table_part(
     rows: Sequence[Row],
     names: Sequence[str],
     command: str,
     apart: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
+    """The default on these sets; ``apart`` are their mean lines, ``command`` makes more lines."""
     found = compare(rows, names)
     if not found:
         return NONE.format(command)
@@ -256,24 +227,6 @@ def stability_part(rows: Sequence[Row]) -> str:
     return f"{markdown(header, body)}\n{how}{about(rows)}\n"
 
 
-def systems_part(rows: Sequence[Row]) -> str:
-    """What trained systems return on the development sets, beside the clusters they start from."""
-    found = [m for m in measured(rows) if m.usual and m.dataset in DEV]
-    if not found:
-        return NONE.format("coterie-bench dev-systems --data DIR")
-    labels = list(dict.fromkeys(m.label for m in found))
-    by = {(m.dataset, m.label): m for m in found}
-    body = [
-        [name, *(_guarded(by[name, label]) if (name, label) in by else "" for label in labels)]
-        for name in DEV
-        if any(m.dataset == name for m in found)
-    ]
-    used = [row for m in found for row in m.rows]
-    said = guard_sentence(rows)
-    how = "NMI in %: start, trained, returned; means over seeds. * the guard returned the start. "
-    return f"{markdown(['', *labels], body)}\n{said}\n\n{how}{about(used)}\n"
-
-
 def guard_sentence(rows: Sequence[Row]) -> str:
     """How often the guard let a loss pass, and how often it discarded a gain."""
     found = [m for m in measured(rows) if m.usual and m.dataset in DEV]
@@ -294,20 +247,6 @@ def gain(rows: Sequence[Row]) -> str:
     """Points of NMI that the default has more than k-means, number of clusters given."""
     known = [c.difference for c in compare(rows, DEV) if c.difference is not None]
     return f"{np.mean(known):.1f}"
-
-
-def _guarded(m: Measured) -> str:
-    rows = [row for row in m.rows if row["start_scores"] is not None]
-    if not rows:
-        return ""
-    trained = [{"scores": row.get("trained_scores") or row["start_scores"]} for row in rows]
-    means = [
-        cell(rows, "nmi", "start_scores").mean,
-        cell(trained, "nmi").mean,
-        cell(rows, "nmi").mean,
-    ]
-    fired = any(row["guard"] and row["guard"]["fired"] for row in rows)
-    return " → ".join(f"{mean:.1f}" for mean in means) + "*" * fired
 
 
 def _gain(row: Row, part: str) -> float:

@@ -14,7 +14,7 @@ from coterie_bench.beside import (
     load_reported,
     with_marks,
 )
-from coterie_bench.datasets import BENCHMARKS, CARDS
+from coterie_bench.datasets import BENCHMARKS
 from coterie_bench.ledger import Row
 from coterie_bench.suites import Suite
 from coterie_bench.tables import (
@@ -186,75 +186,6 @@ MAIN = {
 }
 FOUND = "`auto`, K found"
 LONG = ("SCCL, default",)  # not in the README: under-trained
-
-
-GAINS = (
-    "SCCL, official-code preset",
-    "SCCL, default",
-    "AECL, default",
-    "DECCRL, default",
-    "ClusterBERT, fast preset",
-    "RSTC, default",
-    "NN+ADSL",
-    "auto",
-)
-
-
-def gains_part(rows: Sequence[Row], plain: str = "encoder + k-means") -> str:
-    """Points of NMI that the systems have more than the encoder alone, at the end of training.
-
-    A star marks where the guard returned the start in half of the runs or more.
-    """
-    found = [m for m in measured(rows) if m.usual and m.dataset in BENCHMARKS]
-    by = {(m.label, m.dataset): m for m in found}
-    body, used = [], []
-    for label in GAINS:
-        cells = []
-        for dataset in BENCHMARKS:
-            ours, bare = by.get((label, dataset)), by.get((plain, dataset))
-            if ours is None or bare is None:
-                cells.append("")
-                continue
-            used += [*ours.rows, *bare.rows]
-            star = "*" if 2 * ours.returned >= len(ours.rows) else ""
-            gain = ours.trained("nmi").mean - bare.score("nmi").mean
-            cells.append(f"{gain:+.1f}{star} ({len(ours.rows)})")
-        if any(cells):
-            body.append([label, *cells])
-    once = list({id(row): row for row in used}.values())
-    return f"{markdown(['', *BENCHMARKS], body)}\n{about(once)}\n"
-
-
-def found_part(rows: Sequence[Row], labels: Sequence[str] = ("encoder + k-means", "auto")) -> str:
-    """Table of the same entries with the number of classes given and with a number found."""
-    known = [m for m in measured(rows) if m.label in labels and m.dataset in BENCHMARKS]
-    given = {(m.dataset, m.label): m for m in known if m.usual}
-    found = {(m.dataset, m.label): m for m in known if m.found}
-    body: list[list[str]] = []
-    used: list[Row] = []
-    for name in BENCHMARKS:
-        line = [name, str(CARDS[name].classes)]
-        numbers = [
-            row["scores"]["n_clusters_used"]
-            for m in found.values()
-            if m.dataset == name
-            for row in m.rows
-        ]
-        low, high = min(numbers, default=0), max(numbers, default=0)
-        line.append(f"{low} to {high}" if low < high else str(low or ""))
-        for label in labels:
-            for by in (given, found):
-                m = by.get((name, label))
-                used += [] if m is None else m.rows
-                line.append(
-                    "" if m is None else f"{m.score('acc')} / {m.score('nmi')} ({len(m.rows)})"
-                )
-        body.append(line)
-    header = ["", "classes", "found", *(h for n in labels for h in (n, f"{n}, K found"))]
-    kept = [i for i in range(len(header)) if i == 0 or any(line[i] for line in body)]
-    header, body = [header[i] for i in kept], [[line[i] for i in kept] for line in body]
-    how = "ACC / NMI in %, mean ± sample deviation over the seeds in brackets. "
-    return f"{markdown(header, body)}\n{how}{about(used)}\n"
 
 
 def _found(m: Measured, metrics: Sequence[str] = METRICS) -> str:

@@ -18,19 +18,9 @@ DIGITS = 5  # that count, of every number in a file
 
 @dataclass(frozen=True, kw_only=True)
 class Lines:
-    """Curves over a number, or over named places.
+    """Curves over a number, or over named places: ``ticks`` are those of 0, 1, 2 on the x axis.
 
-    Attributes
-    ----------
-    x, y : str
-        Labels of the axes.
-    series : dict of str to list
-        Of [x, y], or of [x, y, deviation].
-    title : str
-    ticks : list of str, optional
-        Names of the places 0, 1, 2 on the x axis.
-    log : bool
-        Whether the x axis is logarithmic.
+    ``series`` are of [x, y], or of [x, y, deviation].
     """
 
     x: str
@@ -65,17 +55,9 @@ Panel = Lines | Bars | Points
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """One figure.
+    """One figure, with at most so many ``columns`` of panels.
 
-    Attributes
-    ----------
-    title, subtitle : str
-        Method and data set; what else one has to know to read it.
-    panels : list of Panel
-    about : str
-        Where the numbers are from: for a caption, not drawn.
-    columns : int
-        At most so many panels in a row.
+    The title has method and data set, ``about`` where the numbers are from, which is not drawn.
     """
 
     title: str
