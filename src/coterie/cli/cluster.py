@@ -101,7 +101,7 @@ def _run(files: list[str], given: dict[str, Any]) -> Run:
         return run_clustering(files[0] if len(files) == 1 else [Path(f) for f in files], **given)
     except Stopped:
         again = [argument for argument in sys.argv[1:] if argument != "--resume"]
-        say(f"\nStopped. Continue with:\n  coterie {shlex.join([*again, '--resume'])}")
+        say(f"\nStopped. Continue with:\n  coterie {shlex.join([*again, '--resume'])}", wrong=True)
         raise
 
 
