@@ -291,18 +291,6 @@ def test_no_centers_where_the_rule_has_none(kind: str, topics) -> None:
     assert not hasattr(model, "cluster_centers_")
 
 
-def test_edits_last_in_a_saved_model(one_of_each: str, fitted, topics, tmp_path: Path) -> None:
-    model, texts = fit_once(one_of_each, fitted, topics), topics[0]
-    moved = int(np.flatnonzero(model.labels_ == 2)[0]) + 1
-    edits = [{"merge": [1, 0]}, {"split": 1}, {"move": {"rows": [moved], "to": 3}}]
-    edited = coterie.edit(model, edits, texts=texts)
-    assert sorted(set(edited.labels_)) == [1, 2, 3] and edited.labels_[moved - 1] == 3
-    edited.save(tmp_path / "model")
-    again = coterie.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict(texts), edited.labels_)
-    np.testing.assert_allclose(again.predict_proba(texts), edited.probabilities_, atol=1e-6)
-
-
 def test_one_text_alone_gets_the_label_it_gets_in_a_crowd(name: str, fitted, topics) -> None:
     model = fit_once(name, fitted, topics)
     new = ["ripe pear juice", "bus driver brake", "violin concert tune", "apple apple", "fuel"]

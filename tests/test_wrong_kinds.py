@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import coterie
-from coterie.describe.hierarchy import nest
 from coterie.errors import UsageError
 from said import raises
 
@@ -65,8 +64,6 @@ def test_an_option_of_a_run_is_what_the_model_says(wrong: dict, says: str) -> No
 NOT_NUMBERS = (3, None, "abc", ["1"], [[1, 2], [3]], {}, [1, "a"])
 CALLS: dict[str, tuple[str, Callable[[Any], Any], tuple[Any, ...]]] = {
     "Run": ("folder", coterie.Run, (3, 2.5, None)),
-    "nest": ("vectors", lambda v: nest(v, LABELS, levels=[2]), NOT_NUMBERS),
-    "nest labels": ("labels", lambda v: nest(VECTORS, v, levels=[2]), (["a"], [0.5], [[0]])),
     "mark_outliers": ("scores", lambda v: coterie.mark_outliers(v, "5%"), NOT_NUMBERS),
 }
 
@@ -84,14 +81,6 @@ def test_labels_and_scores_have_one_length() -> None:
         coterie.mark_outliers(np.ones(6), "5%", [0, 0])
     with raises(UsageError, "labels; give one label for each", "vectors", "6", "2"):
         coterie.outlier_scores(VECTORS, [0, 0])
-
-
-def test_numbers_of_a_table_are_numbers() -> None:
-    """Nullable columns come as arrays of objects."""
-    pandas = pytest.importorskip("pandas")
-    column = pandas.Series(LABELS, dtype="Int64")
-    (level,) = nest(VECTORS, column, levels=[2])
-    assert level.labels.tolist() == nest(VECTORS, LABELS, levels=[2])[0].labels.tolist()
 
 
 def test_a_path_does_not_begin_in_a_home_that_only_arrow_would_look_up(

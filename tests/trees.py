@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import coterie
+from coterie.describe.tree import node_names
 from coterie.models.edited import edited
 from coterie.runs.clustering import Clustering
 from whole_runs import read_whole
@@ -36,10 +37,11 @@ def whole(folder: Path) -> Clustering:
     assert tree.shown() == sorted(run.names) == known
     assert tree.at == len(run.clusters) == run.model.n_clusters_
     assert [tree.cut()[i] for i in run.finest[filled].tolist()] == run.nearest[filled].tolist()
-    for number, node in tree.nodes.items():
+    for number, node in run.nodes.items():
         assert 0 < node.size == (run.rows_in(number) & ~run.outliers).sum()
-    names = [name.casefold() for name in tree.names.values()]
-    assert len(set(names)) == len(names) == 2 * tree.finest - 2
+    called = node_names(run.nodes)
+    names = [name.casefold() for name in called.values()]
+    assert len(set(names)) == len(names) == max(2 * tree.finest - 2, 1)
     for level in tree.levels:
         here = {**tree.cut(level), -1: -1}
         told = coterie.Run(folder).predict([str(text) for text in run.texts], level=level)
@@ -47,15 +49,13 @@ def whole(folder: Path) -> Clustering:
         both = zip(told["cluster"].to_pylist(), wanted, strict=True)
         grown = "updates" in run.facts  # then outliers may have neighbours now
         assert all(now == before for now, before in both if before >= 0 or not grown)
-        called = [told["name"].to_pylist()]
+        columns = [told["name"].to_pylist()]
         if tree.number(level) != tree.at:
             last = level == list(tree.levels)[-1]  # from which other cuts are made
             assert run.column(run.own[level]) == (run.finest.tolist() if last else wanted)
-            called.append(run.column(run.own[f"{level}_name"]))
-        for names in called:
-            assert all(
-                name == tree.names.get(i, name) for i, name in zip(wanted, names, strict=True)
-            )
+            columns.append(run.column(run.own[f"{level}_name"]))
+        for names in columns:
+            assert all(name == called.get(i, name) for i, name in zip(wanted, names, strict=True))
     return run
 
 

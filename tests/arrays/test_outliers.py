@@ -245,15 +245,6 @@ def test_what_a_model_cannot_know_is_said(topics) -> None:
     assert model.outlier_limit_ is None and len(model.outlier_scores()) == 60
 
 
-def test_a_text_that_a_person_placed_is_no_outlier(planted) -> None:
-    model, _ = planted
-    assert model.mark_outliers("5%")[-1]
-    edited = coterie.edit(model, [{"move": {"rows": [len(TEXTS)], "to": 3}}], texts=TEXTS)
-    assert not edited.mark_outliers("5%")[-1]
-    assert edited.predict(ODD[-1:], outliers=True).tolist() == [3]
-    assert model.predict(ODD[-1:], outliers=True).tolist() == [-1]
-
-
 @pytest.mark.parametrize("allowed", [1, 5, 9])
 def test_of_usual_distances_none_stands_out(allowed: int) -> None:
     """Values of a normal curve: also the highest is where it is expected."""

@@ -61,7 +61,7 @@ def test_all_columns_and_the_order_come_back(done: Path, tickets: Path) -> None:
     assert [{k: r[k] for k in ("id", "text", "topic")} for r in after] == before
     assert list(after[0]) == [
         "id", "text", "topic", "cluster", "name", "confidence", "runner_up", "margin", "outlier",
-        "outlier_score",
+        "outlier_score", "broad", "broad_name",
     ]  # fmt: skip
     assert after[-1]["cluster"] == "-1" and after[-1]["name"] == "(no text)"
     names = {

@@ -77,19 +77,20 @@ def test_the_table_has_levels_that_hold_whole_clusters(done: Path) -> None:
 
 def test_no_cluster_has_one_or_two_texts(done: Path) -> None:
     found = whole(done)
-    assert min(node.size for node in found.tree.nodes.values()) == 3
+    assert min(node.size for node in found.nodes.values()) == 3
     # Those that had are part of another, also for the model.
     assert len(found.model.assigner_.place) > found.tree.finest
 
 
 def test_the_other_files_agree_with_the_table(done: Path) -> None:
-    table, tree = rows(done / "assignments.csv"), coterie.Run(done).tree
+    table, made = rows(done / "assignments.csv"), coterie.Run(done)
+    tree, nodes = made.tree, made.nodes
     columns = {"broad": "coterie_broad", "medium": "cluster", "fine": "fine"}
     found = Counter()
     for level, column in columns.items():
         sizes = Counter(int(row[column]) for row in table if row["cluster"] != "-1")
-        assert {i: tree.nodes[i].size for i in tree.shown(level)} == sizes
-        found += Counter((level, i, tree.names[i], n) for i, n in sizes.items())
+        assert {i: nodes[i].size for i in tree.shown(level)} == sizes
+        found += Counter((level, i, nodes[i].name, n) for i, n in sizes.items())
     for cluster in clusters_of(done):
         row = next(row for row in table if row["cluster"] == str(cluster["id"]))
         assert (str(cluster["parent"]), cluster["parent_name"]) == (
@@ -134,11 +135,32 @@ def test_predict_gives_the_levels(done: Path, file: Path) -> None:
     assert [row["medium"] for row in rows(out)] == [row["cluster"] for row in before]
 
 
-def test_a_number_that_is_given_makes_no_levels(file: Path) -> None:
+def test_a_number_that_is_given_is_the_finest_cut(file: Path) -> None:
     out = file.parent / "given"
     run("cluster", file, *OPTIONS, "--text-column", "text", "-k", "16", "--out", out)
-    assert len(clusters_of(out)) == 16 and coterie.Run(out).tree is None
-    assert not {"coterie_broad", "broad_name", "fine"} & {*rows(out)[0]}
+    assert len(clusters_of(out)) == 16
+    assert coterie.Run(out).tree.levels == {"broad": 5, "medium": 16}
+    before = rows(out / "assignments.csv")
+    assert {"coterie_broad", "broad_name"} <= {*before[0]} and "fine" not in before[0]
+    run("cut", out, "broad")
+    assert [row["cluster"] for row in rows(out / "assignments.csv")] == [
+        row["coterie_broad"] for row in before
+    ]
+    whole(out)
+    run("cut", out, "17", code=2)
+    run("edit", out, "--undo")
+    assert rows(out / "assignments.csv") == before
+
+
+def test_levels_that_are_asked_for_are_cuts_of_the_tree(file: Path) -> None:
+    out = file.parent / "asked"
+    run("cluster", file, *OPTIONS, "--text-column", "text", "--levels", "3,8,16", "--out", out)
+    assert coterie.Run(out).tree.levels == {"level_1": 3, "level_2": 8, "level_3": 16}
+    assert len(clusters_of(out)) == 16
+    assert len({row["level_1"] for row in rows(out / "assignments.csv")} - {"-1"}) == 3
+    run("cut", out, "level_2")
+    assert len(clusters_of(out)) == 8 and "level_3" in rows(out / "assignments.csv")[0]
+    whole(out)
 
 
 def test_edits_that_leave_too_few_clusters_take_a_level_away(done: Path, tmp_path: Path) -> None:
@@ -156,10 +178,11 @@ def test_levels_of_a_run_on_a_sample_count_all_rows(file: Path) -> None:
     options = ["--text-column", "text", "--set", "fit_sample=250", "--set", "write=parquet"]
     run("cluster", file, *OPTIONS, *options, "--out", out)
     assert json.loads((out / "manifest.json").read_text())["fit_sample"] == 250
-    table, tree = rows(out / "assignments.csv"), coterie.Run(out).tree
+    table, made = rows(out / "assignments.csv"), coterie.Run(out)
+    tree, nodes = made.tree, made.nodes
     for column, level in (("coterie_broad", "broad"), ("cluster", "medium"), ("fine", "fine")):
         sizes = Counter(int(row[column]) for row in table if row["cluster"] != "-1")
-        assert {i: tree.nodes[i].size for i in tree.shown(level)} == sizes
+        assert {i: nodes[i].size for i in tree.shown(level)} == sizes
     parquet = pq.read_table(out / "assignments.parquet")
     assert parquet["coterie_broad"].to_pylist() == [int(row["coterie_broad"]) for row in table]
     coterie.cut(out, "broad")

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from coterie._util.types import Ints
+from coterie.arrays.tree import Tree, numbered
 from coterie.describe import Cluster, describe_clusters, describe_nodes
 from coterie.describe.nodes import COVERS, LARGE_PART
 from coterie.describe.terms import Terms
-from coterie.describe.tree import Tree, numbered
 from coterie.describe.words import LARGE, ClusterTerms
 from coterie.errors import UsageError
 from coterie.texts.words import stem

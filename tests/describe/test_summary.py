@@ -9,12 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coterie.arrays.tree import numbered
 from coterie.describe import Cluster, Neighbor
 from coterie.describe.drift import share_changes
-from coterie.describe.hierarchy import Hierarchy
-from coterie.describe.summary import Named, make_overview, plain
+from coterie.describe.summary import Named, Overview, make_overview, plain
 
 WEEKS = [f"2026-W{week:02}" for week in range(1, 5)]
+
+
+def glance_at(facts: dict[str, Any], clusters: list[Cluster]) -> Overview:
+    """Of a run whose tree has no other level."""
+    numbers = [c.id for c in clusters]
+    merges = [(len(numbers) + i - 1 if i else 0, i + 1) for i in range(len(numbers) - 1)]
+    tree = numbered(merges, np.ones(len(numbers), dtype=np.int64), len(numbers), numbers)
+    tree = replace(tree, levels={"fine": tree.finest})
+    return make_overview(facts, clusters, tree, {c.id: c for c in clusters})
 
 
 def cluster(i: int, size: int, *counts: int, **more: Any) -> Cluster:
@@ -63,7 +72,7 @@ def test_growth_is_corrected_for_the_number_of_clusters() -> None:
 
 def test_nothing_grows_where_the_whole_grows() -> None:
     """Ten times as many texts in the second half, in every cluster."""
-    glance = make_overview({}, [cluster(i, 110, 5, 5, 50, 50) for i in range(4)])
+    glance = glance_at({}, [cluster(i, 110, 5, 5, 50, 50) for i in range(4)])
     assert not glance.changes
     assert "2026-W03 to 2026-W04" in glance.basis and "No cluster" in glance.basis
 
@@ -71,7 +80,7 @@ def test_nothing_grows_where_the_whole_grows() -> None:
 def test_what_grows_is_said_with_how_sure_that_is() -> None:
     steady = [cluster(i, 80, 20, 20, 20, 20) for i in range(3)]
     clusters = [*steady, cluster(3, 20, 3, 3, 4, 10), cluster(4, 40, 0, 0, 30, 10)]
-    [said] = make_overview({}, clusters).changes
+    [said] = glance_at({}, clusters).changes
     assert said[0] == Named(4, "Name 4")
     assert plain(said) == (
         "“Name 4” is new: all its 40 texts came in the second half, as did 58% of all texts; "
@@ -80,43 +89,43 @@ def test_what_grows_is_said_with_how_sure_that_is() -> None:
 
 
 def test_without_dates_it_says_what_would_tell() -> None:
-    glance = make_overview({}, [cluster(0, 10), cluster(1, 10)])
+    glance = glance_at({}, [cluster(0, 10), cluster(1, 10)])
     assert not glance.changes and "column of dates" in glance.basis
-    one = make_overview({}, [Cluster(0, "A", 1, 1.0, [], [], over_time=[("2026", 1)])])
+    one = glance_at({}, [Cluster(0, "A", 1, 1.0, [], [], over_time=[("2026", 1)])])
     assert "column of dates" in one.basis
 
 
 def test_after_an_update_its_rows_count() -> None:
     clusters = [cluster(0, 100, 90, 0, 0, 10), cluster(1, 90, 0, 0, 45, 45), cluster(7, 6)]
-    glance = make_overview({"figures": {"added": {"0": 40, "7": 6}}}, clusters)
+    glance = glance_at({"figures": {"added": {"0": 40, "7": 6}}}, clusters)
     assert [plain(said).split(":")[0] for said in glance.changes] == [
         "“Name 7” is new", "“Name 0” is growing", "“Name 1” is shrinking",
     ]  # fmt: skip
     assert "last update" in glance.basis
     update = {"figures": {"added": {"0": 40, "7": 6}}, "updates": [{"loose": [1]}]}
-    assert len(make_overview(update, clusters).changes) == 2
+    assert len(glance_at(update, clusters).changes) == 2
 
 
 def test_themes_are_of_the_coarsest_level_that_tells_enough() -> None:
     clusters = [cluster(i, 30 - i, 1, 2, 3, i) for i in range(8)]
-    pairs = {c.id: 100 + c.id // 2 for c in clusters}
-    two = {c.id: 200 + c.id // 4 for c in clusters}
-    levels = [
-        [replace(clusters[0], id=number, name=f"Group {number}", size=2) for number in numbers]
-        for numbers in (sorted({*two.values()}), sorted({*pairs.values()}))
-    ]
-    glance = make_overview({}, clusters, Hierarchy(levels, [two, pairs]))
-    assert (glance.level, glance.about) == (1, "4 themes")
+    joined = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9), (10, 11), (12, 13)]
+    tree = numbered(joined, np.ones(8, dtype=np.int64), 8, range(8))
+    nodes = {c.id: c for c in clusters}
+    for number, inside in tree.inside().items():
+        nodes[number] = replace(nodes[inside[0]], id=number, name=f"Group {number}", size=2)
+    tree = replace(tree, levels={"broad": 2, "medium": 4, "fine": 8})
+    glance = make_overview({}, clusters, tree, nodes)
+    assert glance.about == "4 themes"
     assert glance.themes[1].over_time == list(zip(WEEKS, [2, 4, 6, 5], strict=True))
-    glance = make_overview({}, clusters)
-    assert (glance.level, glance.about) == (-1, "The 5 largest of 8 clusters")
+    glance = glance_at({}, clusters)
+    assert glance.about == "The 5 largest of 8 clusters"
     assert [theme.id for theme in glance.themes] == [0, 1, 2, 3, 4]
 
 
 def test_examples_are_readable() -> None:
     texts = ["n/a", "long " * 50, "It broke."]
     one = replace(cluster(0, 3), examples=texts)
-    glance = make_overview({}, [one, replace(one, id=1, examples=texts[:2])])
+    glance = glance_at({}, [one, replace(one, id=1, examples=texts[:2])])
     assert [theme.example for theme in glance.themes] == ["It broke.", "long " * 50]
     assert not any(theme.example for theme in glance.without_texts().themes)
     assert not any("broke" in sentence for sentence in glance.sentences())
@@ -132,7 +141,7 @@ def test_what_needs_attention() -> None:
         "figures": {"close_calls": 0.25, "unsure": {"0": 20, "2": 5}},
         "outliers": {"marked": 1},
     }
-    said = [plain(one) for one in make_overview(facts, clusters).attention]
+    said = [plain(one) for one in glance_at(facts, clusters).attention]
     starts = (
         "The encoder reads {no} Thai.",
         "The start guard rejected the training: one cluster took all texts.",
@@ -147,7 +156,7 @@ def test_what_needs_attention() -> None:
     assert len(said) == len(starts)
     for sentence, start in zip(said, starts, strict=True):
         assert sentence.startswith(start)
-    calm = make_overview({}, [cluster(i, 25) for i in range(4)])
+    calm = glance_at({}, [cluster(i, 25) for i in range(4)])
     assert calm.attention == []
-    [alone] = make_overview({}, [cluster(0, 100)]).attention
+    [alone] = glance_at({}, [cluster(0, 100)]).attention
     assert "one cluster" in plain(alone)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import coterie
+from coterie.arrays.tree import Tree, numbered
 from coterie.describe import Cluster
 from coterie.describe.summary import make_overview
-from coterie.describe.tree import Tree, numbered
 from coterie.page import Points, ReportData, render, without_texts, write_report
 from coterie.page.looks import looks
 from coterie.page.page import SHADES, SHAPES
@@ -28,7 +28,7 @@ JOINED = [(0, 1), (2, 3), (4, 5), (8, 6), (9, 10), (11, 7), (12, 13)]
 NASTY = "</script><script>window.hacked = 1</script>"
 
 
-def described(tree: Tree, of_leaf: dict[int, int]) -> Tree:
+def described(tree: Tree, of_leaf: dict[int, int]) -> dict[int, Cluster]:
     total = sum(of_leaf.values())
     nodes = {}
     for number in {union for union, _, _ in tree.merges[:-1]} | set(tree.leaves):
@@ -37,14 +37,14 @@ def described(tree: Tree, of_leaf: dict[int, int]) -> Tree:
         nodes[number] = Cluster(
             number, name, size, size / total, [(f"word{number}", 1.0)], [f"example of {number}"]
         )
-    return replace(tree, nodes=nodes)
+    return nodes
 
 
 def report(shown: int = 4) -> ReportData:
     """A page of 21 texts in eight finest clusters and one outlier, each text with its number."""
     tree = numbered(JOINED, SIZES, 4)
     tree = replace(tree, levels={"broad": 2, "medium": 4, "fine": 8}, at=shown)
-    tree = described(tree, dict(zip(tree.leaves, SIZES.tolist(), strict=True)))
+    nodes = described(tree, dict(zip(tree.leaves, SIZES.tolist(), strict=True)))
     leaves = [leaf for leaf, n in zip(tree.leaves, SIZES, strict=True) for _ in range(n)]
     n, cut = len(leaves) + 1, tree.cut(shown)
     points = Points(
@@ -53,9 +53,11 @@ def report(shown: int = 4) -> ReportData:
         confidence=[0.5] * n, texts=[*(f"text of {leaf}" for leaf in leaves), "alone"],
         total=n, leaves=[*leaves, -1],
     )  # fmt: skip
-    clusters = [replace(tree.nodes[i], borderline=["a close call"]) for i in tree.shown(shown)]
-    glance = make_overview({}, clusters, tree.above())
-    return ReportData("21 texts", ["One."], clusters, overview=glance, points=points, tree=tree)
+    clusters = [replace(nodes[i], borderline=["a close call"]) for i in tree.shown(shown)]
+    glance = make_overview({}, clusters, tree, nodes)
+    return ReportData(
+        "21 texts", ["One."], clusters, overview=glance, points=points, tree=tree, nodes=nodes
+    )
 
 
 def test_every_cut_is_in_the_file_and_nothing_in_it_acts() -> None:
@@ -72,7 +74,7 @@ def test_every_cut_is_in_the_file_and_nothing_in_it_acts() -> None:
             assert page.count(f'<article id="cluster-{number}"') == 1
             assert page.count(f'<tr data-cluster="{number}"') == 1
     sizes = {number: size for number, _, size, *_ in cuts["nodes"]}
-    assert sizes == {number: node.size for number, node in data.tree.nodes.items()}
+    assert sizes == {number: node.size for number, node in data.nodes.items()}
     bare = render(without_texts(data))
     assert "example of" in page and "example of" not in bare and "text of" not in bare
     assert 'id="cut"' not in render(replace(data, tree=None))
@@ -84,12 +86,10 @@ def test_the_page_of_a_run_has_its_tree(topics, tmp_path: Path) -> None:
     run = coterie.cluster(
         topics[0], method="auto", encoder="tfidf", max_outliers=0.05, folder=folder
     )
-    assert run.tree is not None
     for at in (run.tree.at, run.tree.finest):
         coterie.cut(folder, at)
         data = page_data(read(folder))
         assert data.cuts is not None and data.points is not None and data.points.leaves is not None
-        assert not data.levels
         cut = {**data.cuts.cut(), -1: -1}
         assert [cut[leaf] for leaf in data.points.leaves] == list(data.points.clusters)
         sizes = [cluster.size for cluster in data.clusters]
@@ -97,7 +97,7 @@ def test_the_page_of_a_run_has_its_tree(topics, tmp_path: Path) -> None:
         assert 'id="cut"' in (folder / "report.html").read_text("utf-8")
 
 
-def random_tree(leaves: int, medium: int, seed: int) -> Tree:
+def random_tree(leaves: int, medium: int, seed: int) -> tuple[Tree, dict[int, Cluster]]:
     draw = np.random.default_rng(seed)
     sizes, free, merges = draw.integers(1, 100, leaves), [*range(leaves)], []
     for union in range(leaves, 2 * leaves - 1):
@@ -105,13 +105,14 @@ def random_tree(leaves: int, medium: int, seed: int) -> Tree:
         merges.append((one, other))
         free.append(union)
     tree = numbered(merges, sizes, medium)
-    return described(tree, dict(zip(tree.leaves, sizes.tolist(), strict=True)))
+    return tree, described(tree, dict(zip(tree.leaves, sizes.tolist(), strict=True)))
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_each_cluster_has_one_look_which_is_a_shade_of_its_theme(seed: int) -> None:
-    tree = replace(random_tree(60, 27, seed), levels={"broad": 7, "medium": 27, "fine": 60})
-    found = looks(tree)
+    tree, nodes = random_tree(60, 27, seed)
+    tree = replace(tree, levels={"broad": 7, "medium": 27, "fine": 60})
+    found = looks(tree, nodes)
     for n in range(2, 8):  # the fewer, the more must their colours differ
         assert len({found[number].color for number in tree.shown(n)}) == n
     for theme in tree.shown("broad"):
@@ -161,7 +162,7 @@ def test_the_page_follows_the_slider(opened: Callable[..., Any]) -> None:
     seen: dict[str, set[tuple[str, str]]] = {}
     for n in [4, *range(2, 9), 4]:
         slide(page, n)
-        wanted = sorted((tree.nodes[i] for i in tree.shown(n)), key=lambda c: (-c.size, c.id))
+        wanted = sorted((data.nodes[i] for i in tree.shown(n)), key=lambda c: (-c.size, c.id))
         legend, rows = page.evaluate(LEGEND), page.evaluate(ROWS)
         assert [tuple(line[:2]) for line in legend] == [
             *((c.name, c.size) for c in wanted), ("(none of these)", 1),
@@ -208,7 +209,7 @@ def test_keys_buttons_and_the_address(opened: Callable[..., Any]) -> None:
     assert again.evaluate("scrollY") > 0
     data = report()
     assert data.tree is not None
-    coarse = next(number for number in data.tree.nodes if number not in data.tree.shown(4))
+    coarse = next(number for number in data.nodes if number not in data.tree.shown(4))
     link = opened(report(), f"#cluster-{coarse}")  # opens a cut that shows the cluster
     assert link.evaluate(f"document.getElementById('cluster-{coarse}') !== null")
     assert link.input_value("#cut") != "4"

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import coterie
+from coterie.arrays.tree import Tree
 from coterie.describe import Cluster, Neighbor
 from coterie.describe.columns import sort_into_periods
 from coterie.page import Points, ReportData, render, without_texts
@@ -49,7 +50,8 @@ def run(tmp_path: Path) -> Clustering:
     clusters = [Cluster(0, "Refund", 3, 0.5, [("refund", 1.0)], ["refund one"]),
                 Cluster(1, "Post", 3, 0.5, [("post", 1.0)], ["post one"])]  # fmt: skip
     places = make_map(vectors, labels, seed=0)
-    return Clustering(tmp_path, facts, table, clusters, map=places)
+    tree = Tree((0, 1), ((2, 0, 1),), {"medium": 2}, 2)
+    return Clustering(tmp_path, facts, table, clusters, tree, {c.id: c for c in clusters}, places)
 
 
 def test_points_belong_to_their_rows(run: Clustering) -> None:
@@ -159,10 +161,10 @@ def test_all_fields_of_a_cluster_are_shown() -> None:
         id=0, name="Refund", size=4, share=1.0, words=[("refund", 1.0)], examples=["central"],
         diverse=["far <i>"], borderline=["close <u>"], near=[near], parent=3,
         over_time=[("2026-01", 1), ("2026-02", 3)], by={"channel <s>": [("mail", 3), ("", 1)]},
+        parent_name="All money",
     )  # fmt: skip
-    parent = Cluster(3, "All money", 4, 1.0, [], [])
     other = Cluster(1, "Post", 1, 0.2, [], [], parent=3)
-    page = render(ReportData("t", [], [full, other], levels=[[parent]]))
+    page = render(ReportData("t", [], [full, other]))
     for part in ("far &lt;i&gt;", "close &lt;u&gt;", "Post &lt;b&gt;", "2026-01",
                  'more here <em dir="auto">refund</em>', 'more there <em dir="auto">parcel</em>',
                  "channel &lt;s&gt;", "75%", "(empty)", "All money",

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coterie.arrays.tree import numbered
 from coterie.describe import Cluster
 from coterie.describe.columns import sort_into_periods
-from coterie.describe.tree import numbered
 from coterie.page import Points, ReportData, write_report
 
 STATE = "document.getElementById('canvas').mapState()"
 CHANNELS = ["mail", "chat", "app"]
 
 
-def report(levels: bool = False, tree: bool = True, total: int = 0) -> ReportData:
-    """Forty heaps of ten to 49 texts: 8 themes of five, as a tree, as levels, or alone.
+def report(tree: bool = True, total: int = 0) -> ReportData:
+    """Forty heaps of ten to 49 texts: 8 themes of five, as a tree or alone.
 
     Every third text is a mail; text ``i`` of a heap was sent in the month ``i % 6`` of 2026.
     """
@@ -53,7 +53,7 @@ def report(levels: bool = False, tree: bool = True, total: int = 0) -> ReportDat
         name = f"Name of number {number}, which is long"
         nodes[number] = Cluster(number, name, size, size / n, [], ["x"])
     shown = {"broad": 8, "fine": 40}
-    grown = replace(grown, levels=shown, at=40, nodes=nodes)
+    grown = replace(grown, levels=shown, at=40)
     points = Points(
         x.astype(int).tolist(), y.astype(int).tolist(), list(range(1, n + 1)), leaf, [0.5] * n,
         [f"text {i}" for i in range(n)], total=total or n, leaves=leaf if tree else None,
@@ -61,15 +61,7 @@ def report(levels: bool = False, tree: bool = True, total: int = 0) -> ReportDat
         dates=("sent", sort_into_periods(months)),
     )  # fmt: skip
     clusters = sorted((nodes[i] for i in grown.leaves), key=lambda c: -c.size)
-    data = ReportData("t", [], clusters, points=points, tree=grown if tree else None)
-    if levels:
-        cut = grown.cut(8)
-        themes = [replace(nodes[number], id=i) for i, number in enumerate(grown.shown(8))]
-        place = {number: i for i, number in enumerate(grown.shown(8))}
-        data = replace(
-            data, clusters=[replace(c, parent=place[cut[c.id]]) for c in clusters], levels=[themes]
-        )
-    return data
+    return ReportData("t", [], clusters, points=points, tree=grown if tree else None, nodes=nodes)
 
 
 @pytest.fixture
@@ -95,11 +87,11 @@ def names(page: Any) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize(("kind", "width"), [("tree", 1400), ("levels", 390), ("flat", 1400)])
+@pytest.mark.parametrize(("kind", "width"), [("tree", 1400), ("tree", 390), ("flat", 1400)])
 def test_names_do_not_overlap_and_follow_the_zoom(
     opened: Callable[..., Any], kind: str, width: int
 ) -> None:
-    data = report(levels=kind == "levels", tree=kind == "tree")
+    data = report(tree=kind == "tree")
     page = opened(data, width=width)
     fine = {cluster.id for cluster in data.clusters}
     far = [name for name in names(page) if not name["fills"]]
@@ -107,8 +99,6 @@ def test_names_do_not_overlap_and_follow_the_zoom(
     assert all("…" not in line for name in far for line in name["lines"])
     if kind == "tree":
         assert any(name["id"] not in fine for name in far)  # of a coarser cut
-    if kind == "levels":
-        assert {str(name["id"]).split()[0] for name in far} == {"theme"}
     for _ in range(3):
         page.evaluate("document.getElementById('zoom-in').click()")
     near = names(page)
@@ -220,7 +210,7 @@ def test_filters_and_the_slider_are_in_the_address(opened: Callable[..., Any]) -
     wanted = {i: int((mail & (cut == i)).sum()) for i in tree.shown(8)}
     assert counts(page) == wanted
     page.locator("#legend button").first.click()  # a cluster, and of it what the filters leave
-    largest = max(tree.shown(8), key=lambda i: tree.nodes[i].size)
+    largest = max(tree.shown(8), key=lambda i: data.nodes[i].size)
     assert page.text("#focus-title").startswith(f"{wanted[largest]} texts in “")
     assert page.evaluate(BARS)[1]["chat"] == int((~mail & (cut == largest)).sum()) // 2
     csv = page.evaluate(SAVED % "download")

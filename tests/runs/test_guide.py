@@ -179,6 +179,6 @@ def test_classes_are_the_finest_clusters_of_a_merge_tree(given, tmp_path: Path) 
     assert [before.names[i] for i in range(len(names))] == names
     assert {*range(len(names))} <= {*before.names} == {*before.tree.leaves}
     cut(folder, 2)
-    assert not {*names} - {*whole(folder).tree.names.values()}
+    assert not {*names} - {*whole(folder).all_names.values()}
     cut(folder, "medium")
     assert whole(folder).names == before.names

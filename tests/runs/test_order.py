@@ -87,8 +87,9 @@ def test_a_run_in_another_order_says_the_same(asked: dict[str, Any]) -> None:
     def run(texts: list[str]) -> tuple[str, list[Any]]:
         done = coterie.cluster(texts, method="kmeans", encoder="tfidf", max_outliers=9, **asked)
         described = [cluster.to_dict() for cluster in done.clusters]
-        levels, outliers = done.hierarchy.to_dict(), done.manifest["outliers"]
-        assert levels["levels"]
+        levels = [[c.to_dict() for c in level] for level in done.levels]
+        outliers = done.manifest["outliers"]
+        assert levels
         x, y = (dict(zip(done.map["rows"], done.map[axis], strict=True)) for axis in "xy")
         rows = [[*row.values(), x[i], y[i]] for i, row in enumerate(done.table.to_pylist())]
         return json.dumps([described, levels, done.map["silhouette"], outliers]), rows

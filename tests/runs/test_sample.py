@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
+import coterie
 from commands import rows, run
 from coterie import load
 from coterie.runs.sample import LARGE, sample_size
@@ -97,9 +98,8 @@ def test_counts_are_those_of_all_rows(done: Path, file: Path) -> None:
         assert sum(weeks.values()) == len(own)  # every date was read, month first
         if all(name[4] == "-" and "W" not in name for name in weeks):
             assert {name: n for name, n in weeks.items() if n} == months
-    coarse = read(done / "levels.json")["levels"][0]
-    for cluster in coarse["clusters"]:
-        assert cluster["size"] == sum(row["level_1"] == str(cluster["id"]) for row in placed)
+    for cluster in coterie.Run(done).levels[0]:
+        assert cluster.size == sum(row["level_1"] == str(cluster.id) for row in placed)
 
 
 def test_other_tables_hold_the_same(done: Path) -> None:

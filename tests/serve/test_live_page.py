@@ -103,7 +103,7 @@ def test_edits_with_clicks_and_keys_and_their_undo(
     live.page.keyboard.press("Space")
     live.changed(live.press("s"))
     assert len(live.names()) == 4
-    live.choose(0)
+    live.choose(1)
     taken = live.names()[3]
     live.page.fill("#live-name", taken)
     live.page.keyboard.press("Enter")

@@ -272,10 +272,10 @@ def cut(
 ) -> None:
     """Show more or fewer clusters of a run.
 
-    If you gave no number of clusters, the run has one fine clustering and a tree over it, which
-    merges two clusters at a time. cut shows another number of clusters from this tree: table, page
-    and model change together. A cluster that is neither split nor merged keeps its number, its name
-    and your edits.
+    A run has a tree, which merges its finest clusters two at a time. cut shows another number of
+    clusters from it: table, page and model change together. The finest clusters are those of one
+    fine clustering, or as many as you asked for. A cluster that is neither split nor merged keeps
+    its number, its name and your edits.
 
     Examples:
 

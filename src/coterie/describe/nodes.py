@@ -67,7 +67,7 @@ def describe_nodes(  # noqa: PLR0913 - as those of `describe`
     labels : sequence of int
         The finest cluster of each text, -1 for none.
     inside : mapping of int to tuple of int
-        The two parts of each cluster that has any, see :meth:`coterie.describe.tree.Tree.inside`.
+        The two parts of each cluster that has any, see :meth:`coterie.arrays.tree.Tree.inside`.
     vectors : ndarray of shape (n, d), optional
         As for :func:`describe_clusters`.
     names : mapping of int to str, optional

@@ -1,7 +1,7 @@
 """What a run says: what its texts are about, what grows, what needs attention, how it was made.
 
 The command, the page, a notebook and ``Run.summary`` show the same facts, made here from the
-clusters, the levels above them and the manifest. The manifest has the sentences as well, for people
+clusters, their tree and the manifest. The manifest has the sentences as well, for people
 who open it.
 """
 
@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie._util.types import Floats, Ints
+from coterie.arrays.tree import Tree
 from coterie.describe import Cluster
 from coterie.describe.drift import LEVEL, share_changes
-from coterie.describe.hierarchy import Hierarchy
+from coterie.describe.tree import Nodes, level_clusters
 from coterie.errors import counted
 from coterie.texts.corpus import is_placeholder
 
@@ -107,8 +108,6 @@ class Overview:
         The largest, at most five.
     about : str
         What they are, such as "The 5 largest of 7 broad themes".
-    level : int
-        Their level among those above the clusters, coarse to fine; -1 if they are the clusters.
     changes : list of Said
         What is new, grows or shrinks, with how sure that is.
     basis : str
@@ -119,7 +118,6 @@ class Overview:
 
     themes: list[Theme]
     about: str
-    level: int
     changes: list[Said]
     basis: str
     attention: list[Said]
@@ -147,25 +145,30 @@ def plain(said: Said) -> str:
 
 
 def make_overview(
-    facts: Mapping[str, Any], clusters: Sequence[Cluster], hierarchy: Hierarchy | None = None
+    facts: Mapping[str, Any], clusters: Sequence[Cluster], tree: Tree, nodes: Nodes
 ) -> Overview:
     """The run at a glance.
 
     Parameters
     ----------
     facts : mapping
-        The manifest of a run; of a model without one, as much of it as there is.
+        The manifest of a run.
     clusters : sequence of Cluster
-    hierarchy : Hierarchy, optional
-        The coarser levels, or broad themes.
+    tree : Tree
+        Of which the clusters are a cut.
+    nodes : mapping of int to Cluster
+        All its clusters.
     """
-    level = _level(hierarchy)
-    themes: Sequence[Cluster] = clusters if level < 0 or not hierarchy else hierarchy.levels[level]
+    # The coarsest level that tells several themes apart
+    level = next((name for name in tree.coarser if tree.levels[name] >= FEWEST), None)
+    themes = clusters if level is None else level_clusters(tree, nodes, level)
     themes = [theme for theme in themes if theme.size]
-    inside = _inside(clusters, hierarchy, level)
-    noun = "cluster"
-    if hierarchy is not None and level >= 0:
-        noun = "broad theme" if hierarchy.called[level : level + 1] == ("broad",) else "theme"
+    shown, above = tree.cut(), tree.cut(level)
+    place = {shown[leaf]: above[leaf] for leaf in tree.leaves}
+    inside: dict[int, list[Cluster]] = {}
+    for cluster in clusters:
+        inside.setdefault(place[cluster.id], []).append(cluster)
+    noun = "cluster" if level is None else "broad theme" if level == "broad" else "theme"
     changes, basis = _changes(facts, clusters)
     largest = sorted(themes, key=lambda c: (-c.size, c.id))[:THEMES]
     total = counted(len(themes), noun)
@@ -175,30 +178,10 @@ def make_overview(
             for c in largest
         ],
         total if len(largest) == len(themes) else f"The {len(largest)} largest of {total}",
-        level,
         changes,
         basis,
         _attention(facts, clusters),
     )
-
-
-def _level(hierarchy: Hierarchy | None) -> int:
-    """The coarsest level that tells several themes apart; -1 where none above the clusters does."""
-    levels = [] if hierarchy is None else hierarchy.levels
-    return next((i for i, level in enumerate(levels) if len(level) >= FEWEST), -1)
-
-
-def _inside(
-    clusters: Sequence[Cluster], hierarchy: Hierarchy | None, level: int
-) -> dict[int, list[Cluster]]:
-    """The clusters in each theme."""
-    out: dict[int, list[Cluster]] = {}
-    for cluster in clusters:
-        place = cluster.id
-        if hierarchy is not None and level >= 0:
-            place = hierarchy.above[level].get(cluster.id, -1)
-        out.setdefault(place, []).append(cluster)
-    return out
 
 
 def texts_by_period(clusters: Sequence[Cluster]) -> list[tuple[str, int]]:
@@ -349,7 +332,7 @@ def _percent(share: float) -> str:
 
 
 def summarise(
-    facts: Mapping[str, Any], clusters: Sequence[Cluster], hierarchy: Hierarchy | None
+    facts: Mapping[str, Any], clusters: Sequence[Cluster], tree: Tree, nodes: Nodes
 ) -> list[str]:
     """The run in a few sentences: how large it is, what it shows at a glance, how it was made.
 
@@ -358,10 +341,12 @@ def summarise(
     facts : mapping
         The manifest of a finished run.
     clusters : sequence of Cluster
-    hierarchy : Hierarchy, optional
-        The coarser levels, or broad themes.
+    tree : Tree
+        Of which the clusters are a cut.
+    nodes : mapping of int to Cluster
+        All its clusters.
     """
-    glance = make_overview(facts, clusters, hierarchy).sentences()
+    glance = make_overview(facts, clusters, tree, nodes).sentences()
     return [*about_size(facts, clusters), *glance, *about_making(facts, clusters)]
 
 

@@ -233,10 +233,3 @@ class Tally:
     def resized(self, cluster: Cluster, size: int) -> Cluster:
         """A cluster of so many texts, and its share."""
         return replace(cluster, size=size, share=round(size / max(self.placed, 1), 4))
-
-    def nested(self, level: Sequence[Cluster], above: Mapping[int, int]) -> list[Cluster]:
-        """Clusters of a coarser level with the sizes of all rows."""
-        sizes: Counter[int] = Counter()
-        for label, size in self.sizes.items():
-            sizes[above.get(label, -1)] += size
-        return [self.resized(cluster, sizes[cluster.id]) for cluster in level]

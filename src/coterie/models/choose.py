@@ -29,6 +29,7 @@ from coterie.arrays.graph import knn_smooth, principal_part
 from coterie.arrays.kmeans import KMeans, nearest
 from coterie.arrays.metrics import accuracy, contingency
 from coterie.arrays.neighbors import nearest_rows, unit_rows
+from coterie.arrays.tree import find_levels
 from coterie.encoders import (
     AUTO,
     BagOfWords,
@@ -58,8 +59,6 @@ NEARLY = 0.97  # of the best agreement, for vectors without texts
 RANGE = 2.6  # the range is the number divided and multiplied by this
 # Levels: the nearest of the three is within a factor of 1.77 of the number of classes on all
 # development sets, each left out of the fit (``coterie-bench fit-number``).
-BROAD, FINE = 3, 4  # the medium number is divided and multiplied by this
-FINEST = 500  # clusters
 SPLITS = 2  # pairs of halves, for vectors without texts
 
 
@@ -232,26 +231,6 @@ def most_of_the_best(curve: list[dict[str, Any]]) -> int:
         return int(curve[0]["n_clusters"])
     good = [row for row in curve if row["agreement"] >= NEARLY * best]
     return max(int(row["n_clusters"]) for row in good)
-
-
-def find_levels(medium: int, largest: int) -> dict[str, int]:
-    """Clusters of the three levels, if the medium one has so many, and ``largest`` is possible.
-
-    Examples
-    --------
-    >>> find_levels(27, 400), find_levels(2, 5)
-    ({'broad': 9, 'medium': 27, 'fine': 108}, {'medium': 2, 'fine': 5})
-    """
-    found = {
-        "broad": max(2, round(medium / BROAD)),
-        "medium": medium,
-        "fine": min(FINE * medium, largest, FINEST),
-    }
-    if found["fine"] <= medium:
-        del found["fine"]
-    if found["broad"] >= medium:
-        del found["broad"]
-    return found
 
 
 def _described(k: int, curve: list[dict[str, Any]], largest: int, n: int) -> Choice:

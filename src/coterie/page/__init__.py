@@ -1,11 +1,9 @@
 """The page that shows a clustering: one HTML file, no network."""
 
 from coterie.page.html import (
-    Branch,
     Outlier,
     Outliers,
     ReportData,
-    cluster_tree,
     render,
     without_texts,
     write_report,
@@ -14,13 +12,11 @@ from coterie.page.points import Points
 from coterie.page.quality import Figure
 
 __all__ = [
-    "Branch",
     "Figure",
     "Outlier",
     "Outliers",
     "Points",
     "ReportData",
-    "cluster_tree",
     "render",
     "without_texts",
     "write_report",

@@ -13,52 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from coterie._util.files import write_text
+from coterie.arrays.tree import Tree
 from coterie.describe import Cluster
 from coterie.describe.drift import Drift
 from coterie.describe.summary import Overview, texts_by_period
-from coterie.describe.tree import Tree
 from coterie.page.cuts import others, pack_cuts
-from coterie.page.looks import Look, looks, plain_look, theme_looks
+from coterie.page.looks import looks, plain_look
 from coterie.page.page import COLORS, SHAPES, asset, render_page, render_part
 from coterie.page.points import Points, pack, safe_json, visible
 from coterie.page.points import shorten as shorten  # cut texts are cut alike everywhere
 from coterie.page.quality import Figure
-
-
-@dataclass(frozen=True)
-class Branch:
-    """A cluster with those of the next finer level that it holds."""
-
-    cluster: Cluster
-    children: list[Branch] = field(default_factory=list)  # the largest first
-    leaf: bool = False  # whether it is of the clustering itself, not of a coarser level
-
-
-def cluster_tree(levels: Sequence[Sequence[Cluster]], clusters: Sequence[Cluster]) -> list[Branch]:
-    """Branches of the coarsest level, the largest first.
-
-    ``levels`` are coarse to fine, without the clustering itself. A cluster that is the same on
-    several levels is in the tree once, as that of the finest.
-    """
-    below = [Branch(cluster, leaf=True) for cluster in clusters if cluster.size]
-    for level in reversed(levels):
-        inside: dict[int | None, list[Branch]] = {}
-        for branch in below:
-            inside.setdefault(branch.cluster.parent, []).append(branch)
-        groups = [(cluster, _sorted(inside.get(cluster.id, []))) for cluster in level]
-        below = [_joined(cluster, children) for cluster, children in groups if children]
-    return _sorted(below)
-
-
-def _joined(cluster: Cluster, children: list[Branch]) -> Branch:
-    """A branch; one that holds a single other is the other, under the place of the former."""
-    if len(children) > 1:
-        return Branch(cluster, children)
-    return replace(children[0], cluster=replace(children[0].cluster, parent=cluster.parent))
-
-
-def _sorted(branches: list[Branch]) -> list[Branch]:
-    return sorted(branches, key=lambda branch: by_size(branch.cluster))
 
 
 def by_size(cluster: Cluster) -> tuple[int, int]:
@@ -74,7 +38,6 @@ ODD = (
 # Of a page with a map.
 SCRIPTS = "map.js", "contours.js", "labels.js", "filters.js", "page.js", "fold.js", "compare.js"
 OVER_TIME = "Over time"  # what the page calls periods among columns
-UNFOLDED = 60  # clusters of the second level that the tree shows at once
 SHOWN = 20  # outliers on the page; the table has all
 STRANGE = 30  # texts that fit nowhere, on the page of an update
 
@@ -122,12 +85,12 @@ class ReportData:
     overview: Overview | None = None  # the first screen
     made: list[str] = field(default_factory=list)  # how it was made, in sentences
     points: Points | None = None  # on the map; without them the page has no script at all
-    levels: Sequence[Sequence[Cluster]] = ()  # above the clusters, coarse to fine
     outliers: Outliers | None = None  # None where no text may be one
     new: Collection[int] = ()  # clusters that the last update has added
     stability: Mapping[str, Any] | None = None  # what coterie stability found
     given: Collection[int] = ()  # clusters that are themes or classes which the user named
     tree: Tree | None = None  # of which the clusters are a cut; the map then has a slider
+    nodes: Mapping[int, Cluster] = field(default_factory=dict)  # all clusters of the tree
 
     @property
     def cuts(self) -> Tree | None:
@@ -143,12 +106,12 @@ def without_texts(data: ReportData) -> ReportData:
     def bare(cluster: Cluster) -> Cluster:
         return replace(cluster, examples=[], diverse=[], borderline=[])
 
-    tree = data.tree and replace(data.tree, nodes={i: bare(c) for i, c in data.tree.nodes.items()})
+    nodes = {i: bare(c) for i, c in data.nodes.items()}
     points = data.points and replace(data.points, texts=None, columns={}, dates=None)
     outliers = data.outliers and replace(data.outliers, examples=())
     clusters = [*map(bare, data.clusters)]
     glance = data.overview and data.overview.without_texts()
-    bared = replace(data, clusters=clusters, points=points, outliers=outliers, tree=tree)
+    bared = replace(data, clusters=clusters, points=points, outliers=outliers, nodes=nodes)
     return replace(bared, overview=glance)
 
 
@@ -163,14 +126,13 @@ def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
         search and to edit.
     """
     script, embedded = "", dict[str, Any]()
-    branches = cluster_tree(data.levels, data.clusters)
-    look = cluster_looks(data.clusters, data.levels, data.tree)
+    look = {cluster.id: plain_look(cluster.id) for cluster in data.clusters}
+    look |= looks(data.tree, data.nodes) if data.tree is not None else {}
     if data.points is not None:
         script = "\n" + "".join(map(asset, SCRIPTS))
         embedded = pack(data.points, data.clusters)
-        embedded["tree"] = pack_tree(branches, data.clusters, look) if data.levels else None
         if data.cuts is not None:
-            embedded["cuts"] = pack_cuts(data.cuts, data.points)
+            embedded["cuts"] = pack_cuts(data.cuts, data.nodes, data.points)
         embedded |= {"shapes": SHAPES, "odd": ODD, "colors": COLORS}
         embedded["looks"] = [look[cluster.id] for cluster in data.clusters]
         embedded["compare"] = {c.id: pack_counts(c) for c in data.clusters}
@@ -186,14 +148,12 @@ def render(data: ReportData, live: Mapping[str, Any] | None = None) -> str:
         sentences=data.summary,
         glance=data.overview,
         place=_places(data),
-        parts=_parts(data, branches),
+        parts={theme.id: [theme.id] for theme in data.overview.themes} if data.overview else {},
         shown=len(data.clusters) if data.cuts else 0,
         data=data,
         largest=max((cluster.size for cluster in data.clusters), default=1),
-        tree=branches if data.levels else [],
         looks=look,
-        others=others(data.cuts, {c.id for c in data.clusters}) if data.cuts else [],
-        unfold=len([*data.levels, data.clusters][1]) <= UNFOLDED if data.levels else False,
+        others=others(data.nodes, {c.id for c in data.clusters}) if data.cuts else [],
         periods=texts_by_period(data.clusters),
     )
 
@@ -205,76 +165,10 @@ def render_first(overview: Overview) -> str:
 
 def _places(data: ReportData) -> Callable[[int], str]:
     """Where the page tells more about one of the themes at its beginning."""
-    if data.levels and data.overview is not None and data.overview.level >= 0:
-        return lambda theme: "#hierarchy"
-    if data.tree is not None and data.cuts is None:
+    if data.cuts is None:
         known = {cluster.id for cluster in data.clusters}
         return lambda theme: f"#cluster-{theme}" if theme in known else "#overview"
     return "#cluster-{}".format
-
-
-def _parts(data: ReportData, branches: Sequence[Branch]) -> dict[int | None, list[int]]:
-    """The clusters that each theme of the first screen is made of; it looks like the first one.
-
-    A theme of a tree is a cluster itself, of another cut.
-    """
-    glance = data.overview
-    if glance is None or glance.level < 0 or not data.levels:
-        return {theme.id: [theme.id] for theme in (glance.themes if glance else ())}
-    above = {cluster.id: cluster.parent for cluster in data.clusters}
-    for level in reversed(data.levels[glance.level + 1 :]):
-        higher: dict[int | None, int | None] = {cluster.id: cluster.parent for cluster in level}
-        above = {number: higher.get(theme) for number, theme in above.items()}
-    out: dict[int | None, list[int]] = {}
-    for number in (number for branch in branches for number in _inside(branch)):
-        out.setdefault(above[number], []).append(number)
-    return out
-
-
-def cluster_looks(
-    clusters: Sequence[Cluster], levels: Sequence[Sequence[Cluster]], tree: Tree | None
-) -> dict[int, Look]:
-    """The look of each cluster that is shown, and of the others of a tree."""
-    plain = {cluster.id: plain_look(cluster.id) for cluster in clusters}
-    if tree is not None:
-        return plain | looks(tree)
-    branches = cluster_tree(levels, clusters) if levels else []
-    return plain | theme_looks([_inside(branch) for branch in branches])
-
-
-def _inside(branch: Branch) -> list[int]:
-    """Numbers of the clusters in a branch, those of the largest child first."""
-    if branch.leaf:
-        return [branch.cluster.id]
-    return [number for child in branch.children for number in _inside(child)]
-
-
-def pack_tree(
-    branches: Sequence[Branch], clusters: Sequence[Cluster], looks: Mapping[int, Look]
-) -> list[dict[str, Any]]:
-    """The tree for the page's script; a leaf is the place of its cluster in the list.
-
-    A theme looks like its first cluster.
-
-    Examples
-    --------
-    >>> one, other = Cluster(3, "Late", 2, 0.4, [], []), Cluster(7, "Lost", 3, 0.6, [], [])
-    >>> both = Branch(Cluster(0, "Post", 5, 1.0, [], []), [Branch(one, leaf=True)])
-    >>> theme, alone = pack_tree([both, Branch(other, leaf=True)], [one, other], {3: Look(0, 0, 1)})
-    >>> theme["name"], theme["inside"], alone
-    ('Post', [{'cluster': 0}], {'cluster': 1})
-    """
-    place = {cluster.id: i for i, cluster in enumerate(clusters)}
-    out: list[dict[str, Any]] = []
-    for branch in branches:
-        own = branch.cluster
-        if branch.leaf:
-            out.append({"cluster": place[own.id]})
-        else:
-            inside = pack_tree(branch.children, clusters, looks)
-            name, look = visible(shorten(own.name)), looks[_inside(branch)[0]]
-            out.append({"name": name, "size": own.size, "look": look, "inside": inside})
-    return out
 
 
 def pack_counts(cluster: Cluster) -> dict[str, list[tuple[str, int]]]:

@@ -1,16 +1,16 @@
 """How clusters look: one colour and shape each, the same in every part of the page.
 
 The colour is that of the broad theme which a cluster lies in; clusters of one theme have other
-shades of it and other shapes. Without themes, colours and shapes go round by the numbers.
+shades of it and other shapes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from coterie.describe.tree import Tree
+from coterie.arrays.tree import Tree
+from coterie.describe.tree import Nodes
 from coterie.page.page import COLORS, SHADES, SHAPES
 
 
@@ -27,22 +27,7 @@ def plain_look(number: int) -> Look:
     return Look(number % COLORS, 0, number % len(SHAPES))
 
 
-def theme_looks(themes: Sequence[Sequence[int]]) -> dict[int, Look]:
-    """The looks of clusters, theme by theme; the first 18 of a theme differ.
-
-    Examples
-    --------
-    >>> {number: tuple(look) for number, look in theme_looks([[4, 2], [7]]).items()}
-    {4: (0, 0, 0), 2: (0, 1, 1), 7: (1, 0, 1)}
-    """
-    return {
-        number: Look(i % COLORS, j % SHADES, (i + j + j // len(SHAPES)) % len(SHAPES))
-        for i, theme in enumerate(themes)
-        for j, number in enumerate(theme)
-    }
-
-
-def looks(tree: Tree) -> dict[int, Look]:
+def looks(tree: Tree, nodes: Nodes) -> dict[int, Look]:
     """The look of every cluster of a tree but that of all texts; it is the same in every cut.
 
     Those of the broad cut are the themes. A coarser one looks like one of those in it: the largest
@@ -53,12 +38,13 @@ def looks(tree: Tree) -> dict[int, Look]:
     --------
     >>> from coterie.describe import Cluster
     >>> nodes = {i: Cluster(i, "", size, 0.5, [], []) for i, size in enumerate([9, 5, 3, 2])}
-    >>> tree = Tree((0, 2, 3), ((1, 2, 3), (4, 0, 1)), {"broad": 2}, 2, nodes)
-    >>> [tuple(look) for _, look in sorted(looks(tree).items())]  # 2, a part of 1, looks like it
+    >>> tree = Tree((0, 2, 3), ((1, 2, 3), (4, 0, 1)), {"broad": 2}, 2)
+    >>> [tuple(look) for _, look in sorted(looks(tree, nodes).items())]  # 2, in 1, looks like it
     [(0, 0, 0), (1, 0, 1), (1, 0, 1), (1, 1, 2)]
     """
-    broad = tree.levels.get("broad", min(COLORS, tree.finest))  # edits may leave none
-    themes = sorted(tree.shown(broad), key=lambda number: (-tree.nodes[number].size, number))
+    few = min(COLORS, tree.finest)  # edits may leave no such level
+    broad = tree.levels.get("broad", tree.levels.get("level_1", few))
+    themes = sorted(tree.shown(broad), key=lambda number: (-nodes[number].size, number))
     plain = {number: plain_look(i) for i, number in enumerate(themes)}
     inside = {number: [number] for number in themes}
     for union, one, other in tree.merges[tree.finest - broad :]:
@@ -67,7 +53,7 @@ def looks(tree: Tree) -> dict[int, Look]:
     cut: dict[int, Look] = {}
     for union, *parts in reversed(tree.merges):  # from all texts to the finest
         before = cut.pop(union, None)
-        for part in sorted(parts, key=lambda number: (-tree.nodes[number].size, number)):
+        for part in sorted(parts, key=lambda number: (-nodes[number].size, number)):
             choice = [plain[number] for number in inside.get(part, ())]
             if before is not None and before in (choice or [before]):
                 out[part] = cut[part] = before

@@ -132,8 +132,8 @@
   function legend() {
     const list = get("legend"), column = data.columns[mode];
     get("legend-title").textContent = column ? column.name : mode === "confidence" ? "Confidence"
-      : data.tree ? "Clusters by theme" : "Clusters";
-    if (mode === "cluster" && !data.tree) arrange(list, data.ids.map((id) => line(id)));
+      : "Clusters";
+    if (mode === "cluster") arrange(list, data.ids.map((id) => line(id)));
     else list.replaceChildren();
     if (mode === "confidence") scale(list, "0 unsure", "1 sure");
     else if (column && column.periods) scale(list, column.values[0], column.values[column.periods - 1]);
@@ -141,17 +141,6 @@
       const named = others(column) || column.values.length;
       column.values.slice(0, named).forEach((name, code) => value(list, [code], lookOf(code), name));
       if (named < column.values.length) value(list, column.values.map((_, code) => code).slice(named), ODD, "(other)");
-    } else if (data.tree) {
-      const tools = element("li", "", list, "tools");
-      for (const [text, open] of [["Open all", true], ["Close all", false]]) {
-        const button = element("button", text, tools);
-        button.type = "button";
-        button.addEventListener("click", () => {
-          list.querySelectorAll("details").forEach((part) => { part.open = open; });
-        });
-      }
-      for (const node of tree) branch(node, list);
-      if (data.ids.includes(-1)) list.append(line(-1)); // outliers are in no theme
     }
     figures();
     pressed();
@@ -204,18 +193,6 @@
     button.codes = codes;
   }
 
-  /* A theme with what is inside. */
-  function branch(node, parent) {
-    if (node.cluster !== undefined) return parent.append(line(data.ids[node.cluster]));
-    const part = element("details", "", element("li", "", parent)), id = "theme " + node.key;
-    const [color, shade, shape] = node.look;
-    const head = entry(element("summary", "", part), { color: color + shade * data.colors, shape }, node.name,
-      () => choose(isChosen(id) ? null : id));
-    head.group = id;
-    const inside = element("ul", "", part);
-    for (const child of node.inside) branch(child, inside);
-  }
-
   const isChosen = (id) => focus !== null && focus.kind === "group" && focus.key === id;
 
   function pressed() {
@@ -226,9 +203,6 @@
       const on = isChosen(button.group);
       button.setAttribute("aria-pressed", String(on));
       if (on) { // scrolls the list, never the page
-        for (let up = button.closest("details"); up; up = up.parentElement.closest("details")) {
-          if (up.querySelector("summary button") !== button) up.open = true;
-        }
         const top = button.offsetTop - list.offsetTop;
         if (top < list.scrollTop || top > list.scrollTop + list.clientHeight - 40) {
           list.scrollTop = top - list.clientHeight / 2;
@@ -293,23 +267,10 @@
     part.textContent = text === null ? first.get(part) : text;
   }
 
-  /* Groups of texts: clusters, those of other cuts, and themes, which may hold smaller ones. Each has
-     the finest clusters that it is made of. */
+  /* Groups of texts: clusters, and those of other cuts. Each has the finest clusters that it is made
+     of. */
   const cuts = data.cuts;
   const groups = new Map(data.ids.map((id, c) => [id, { name: data.names[c], size: data.sizes[c], leaves: [c] }]));
-  let depth = 0, themes = 0;
-
-  function grow(node, level) {
-    if (node.cluster !== undefined) {
-      depth = Math.max(depth, level);
-      return { ...node, level, leaves: [node.cluster] };
-    }
-    const inside = node.inside.map((child) => grow(child, level + 1));
-    const grown = { ...node, inside, level, key: themes++, leaves: inside.flatMap((child) => child.leaves) };
-    groups.set("theme " + grown.key, grown);
-    return grown;
-  }
-  const tree = (data.tree || []).map((node) => grow(node, 0));
   if (cuts) {
     const below = new Map(cuts.leaves.map((leaf, place) => [leaf, [place]]));
     for (const [union, one, other] of cuts.merges) below.set(union, [...below.get(one), ...below.get(other)]);
@@ -324,7 +285,7 @@
   const members = [];
   for (let i = 0; i < n; i++) (members[finest[i]] = members[finest[i]] || []).push(i);
   const pointsOf = (id) => groups.get(id).leaves.flatMap((leaf) => members[leaf] || []);
-  const spots = new Map(); // of clusters and themes
+  const spots = new Map(); // of clusters
 
   /* Where a group of finest clusters is densest, in the block of cells with the most texts. */
   function spotOf(id) {
@@ -355,14 +316,7 @@
       const number = room < cut ? room : Math.max(cut, Math.min(room / 4, cuts.leaves.length));
       return topsOf(Math.max(2, Math.floor(number)));
     }
-    const levels = Array.from({ length: depth + 1 }, (_, level) => tree.flatMap((node) => atLevel(node, level)));
-    if (tree.length) return levels.reduce((best, level) => (level.length <= room ? level : best));
     return data.ids.filter((id) => id >= 0).sort((a, b) => groups.get(b).size - groups.get(a).size).slice(0, room);
-  }
-
-  function atLevel(node, level) {
-    if (node.cluster !== undefined) return [data.ids[node.cluster]];
-    return node.level < level ? node.inside.flatMap((child) => atLevel(child, level)) : ["theme " + node.key];
   }
 
   function names(room, chosen) {
@@ -378,13 +332,13 @@
 
   const all = () => Array.from({ length: n }, (_, i) => i);
 
-  /* A cluster, a theme, or a cluster of another cut that the map names; null: nothing. */
+  /* A cluster, of this cut or of another that the map names; null: nothing. */
   function choose(id) {
     if (id === null) return setFocus(null);
-    const { name, size, inside } = groups.get(id), found = pointsOf(id);
+    const { name, size } = groups.get(id), found = pointsOf(id);
     found.sort((a, b) => has(b) - has(a) || data.confidence[b] - data.confidence[a] || a - b);
     setFocus({ kind: "group", key: id, size, points: found,
-      what: (inside ? "in the theme “" : "in “") + name + "”" });
+      what: "in “" + name + "”" });
   }
 
   function search() {

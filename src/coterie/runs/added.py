@@ -24,10 +24,10 @@ from coterie.arrays.graph import principal_directions
 from coterie.arrays.novelty import THEME_TEXTS, Placement, n_components, place_new
 from coterie.arrays.outliers import choose_rows
 from coterie.arrays.ridge import RidgeClassifier
+from coterie.arrays.tree import Tree
 from coterie.describe import Cluster, describe_nodes, names_by_number, text_order
 from coterie.describe.drift import Drift, find_drift
-from coterie.describe.hierarchy import Hierarchy
-from coterie.describe.tree import Tree, TreeRows
+from coterie.describe.tree import TreeRows, by_number, node_names, with_parents
 from coterie.models.edited import EditedAssigner, correct, fingerprint
 from coterie.runs.clustering import Clustering, as_said, describe_rows
 from coterie.runs.editing.apply import Draft
@@ -262,7 +262,7 @@ class AddedRows:
     labels : ndarray of shape (n,)
         Cluster of each new row, -1 for those without a text; of outliers, the nearest one.
     finest : ndarray of shape (n,)
-        The same in the finest clusters of the merge tree, if there is one.
+        The same in the finest clusters of the tree.
     new : list of int
         Clusters that are new.
     strange : ndarray of shape (n,)
@@ -273,9 +273,8 @@ class AddedRows:
 
     def __init__(self, run: Clustering, corpus: Corpus) -> None:
         self.run, self.corpus = run, corpus
-        self.draft, self.grown = Draft.of(run), run.tree
-        # What is learned: the clusters, or the finest ones of a merge tree
-        self.known = self.draft.labels if run.tree is None else self.draft.finest
+        self.draft = Draft.of(run)
+        self.known = self.draft.finest  # what is learned
         self.model = copy.copy(run.model)
         old, new = run.vectors, np.asarray(self.model.transform(corpus.texts))
         self.n_old = len(old)
@@ -295,10 +294,10 @@ class AddedRows:
             old[order],
             self.known[order],
             new[fresh].astype(np.float32),
-            sorted(self.draft.names if run.tree is None else run.tree.leaves),
+            sorted(run.tree.leaves),
             self.draft.next_id,
             run.seed,
-            None if run.tree is None else run.tree.cut(),
+            run.tree.cut(),
         )
         self._take(found, settled)
         if found.bound:
@@ -338,14 +337,12 @@ class AddedRows:
         settled = np.concatenate([~draft.outliers, filled])
         for row in np.flatnonzero(settled & (found != right)):
             corrections[fingerprint(self.texts[row])] = int(right[row])
-        self.labels = self.finest
-        if self.run.tree is not None:
-            self.grown = self._grow(self.run.tree, right)
-            cut = {**self.grown.cut(), -1: -1}
-            self.labels = np.array([cut[i] for i in self.finest.tolist()], dtype=np.int64)
-            old = self.vectors[:n][self.known >= 0]
-            assigner = replace(assigner, cut=self.grown.cut()).calibrated(old, self.sure)
-            self.model.assigner_, self.model.n_clusters_ = assigner, self.grown.at
+        self.grown = self._grow(self.run.tree, right)
+        cut = {**self.grown.cut(), -1: -1}
+        self.labels = np.array([cut[i] for i in self.finest.tolist()], dtype=np.int64)
+        before = self.vectors[:n][self.known >= 0]
+        assigner = replace(assigner, cut=self.grown.cut()).calibrated(before, self.sure)
+        self.model.assigner_, self.model.n_clusters_ = assigner, self.grown.at
         self.nearest = np.concatenate([draft.labels, self.labels])  # of all rows
         self.model.corrections_ = corrections
         both = replace(draft, texts=self.texts, corrections=corrections)
@@ -355,7 +352,7 @@ class AddedRows:
         self.p = np.asarray(correct(self.model, p))
 
     def _grow(self, tree: Tree, finest: Ints) -> Tree:
-        """The merge tree with the new clusters, each beside the most similar that is shown."""
+        """The tree with the new clusters, each beside the most similar that is shown."""
         places = {**tree.cut(), **{i: i for i in self.new}, -1: -1}
         labels = np.array([places[i] for i in finest.tolist()], dtype=np.int64)
         free = count(self.draft.next_id)
@@ -400,32 +397,19 @@ class AddedRows:
         return pa.concat_tables([old, self.corpus.table.select(old.column_names)])
 
     @cached_property
-    def hierarchy(self) -> Hierarchy | None:
-        """The levels of the run; a new cluster is where the most similar old one is."""
-        if self.tree is not None:
-            return self.tree.above()
-        known, labels = self.run.hierarchy, self.all_labels
-        if known is None:
-            return None
-        return known.extended(self.texts, labels, self.vectors, self._nearest(labels))
-
-    @cached_property
-    def tree(self) -> Tree | None:
-        """The merge tree with all its clusters described anew; old ones keep their names."""
-        tree = self.grown
-        if tree is None:
-            return None
+    def nodes(self) -> dict[int, Cluster]:
+        """All clusters of the tree, described anew; old ones keep their names."""
         finest = np.where(self.outliers, -1, np.concatenate([self.known, self.finest]))
-        found = describe_nodes(self.texts, finest, tree.inside(), self.vectors, names=tree.names)
-        return replace(tree, nodes={c.id: c for c in as_said([*found.values()], tree.nodes)})
+        inside, names = self.grown.inside(), node_names(self.run.nodes)
+        found = describe_nodes(self.texts, finest, inside, self.vectors, names=names)
+        return by_number({}, as_said([*found.values()], self.run.nodes))
 
     @cached_property
     def clusters(self) -> list[Cluster]:
-        """All clusters, described anew; old ones keep their names."""
-        run, names = self.run, self.draft.names
-        said = {c.id: c for c in run.clusters}
-        if self.tree is not None:
-            names = {i: self.tree.names.get(i, name) for i, name in names.items()}
+        """The clusters that are shown, described anew; old ones keep their names."""
+        run, said = self.run, {c.id: c for c in self.run.clusters}
+        called = node_names(self.nodes)
+        names = {i: called.get(i, name) for i, name in self.draft.names.items()}
         found = describe_rows(
             self.input,
             (run.text_column, run.id_column),
@@ -437,7 +421,7 @@ class AddedRows:
             {i: c.topics for i, c in said.items()},
             said,  # old rows stay where they are, so it still holds
         )
-        return found if self.hierarchy is None else self.hierarchy.parented(found)
+        return with_parents(self.grown, self.nodes, found)
 
     @cached_property
     def drift(self) -> Drift:
@@ -463,8 +447,8 @@ class AddedRows:
             facts=self.facts(),
             table=self._table(),
             clusters=self.clusters,
-            hierarchy=self.hierarchy,
-            tree=None if self.tree is None else self.tree.described(self.clusters),
+            tree=self.grown,
+            nodes=by_number(self.nodes, self.clusters),
             map=saved,
             fitted=self.model,
         )
@@ -478,7 +462,7 @@ class AddedRows:
             names_by_number(self.clusters, p.shape[1]),
             self.scores,
             self.outliers[self.n_old :] if run.marks else None,
-            self.hierarchy if self.tree is None else TreeRows(self.tree, self.finest),
+            TreeRows(self.grown, node_names(self.nodes), self.finest),
         )
         bare = {written: name for name, written in run.own.items()}
         columns = {

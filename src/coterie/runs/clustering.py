@@ -18,11 +18,18 @@ import pyarrow as pa
 
 from coterie._util.trust import inside
 from coterie._util.types import Bools, Floats, Ints
+from coterie.arrays.tree import Tree
 from coterie.describe import Cluster, describe_numbered, guess_columns, rename_clusters
-from coterie.describe.hierarchy import LEVEL_COLUMN, Hierarchy, rename_levels
 from coterie.describe.summary import count_clusters, measure
 from coterie.describe.terms import Terms
-from coterie.describe.tree import Tree
+from coterie.describe.tree import (
+    LEVEL_COLUMN,
+    TreeRows,
+    by_number,
+    node_names,
+    rename_nodes,
+    with_parents,
+)
 from coterie.errors import DataError
 from coterie.models.clusterer import TextClusterer
 from coterie.models.storage import read_config
@@ -34,7 +41,7 @@ OWN = {"cluster", "name", "confidence", "margin"}  # result columns that every r
 
 @dataclass(frozen=True)
 class Clustering:
-    """Rows with their clusters, the clusters, the levels above them, and how all was made.
+    """Rows with their clusters, the tree that these are a cut of, and how all was made.
 
     Attributes
     ----------
@@ -46,10 +53,10 @@ class Clustering:
     table : pyarrow.Table
         Columns of the input, then those of coterie.
     clusters : list of Cluster
-    hierarchy : Hierarchy or None
-        The coarser levels and which cluster lies where.
-    tree : Tree or None
-        The merge tree that the clusters are a cut of, if the run found their number itself.
+    tree : Tree
+        The merge tree that the clusters are a cut of.
+    nodes : mapping of int to Cluster
+        All its clusters but the one that holds all texts, by their numbers.
     map : dict or None
         Where texts are on the map.
     fitted : TextClusterer or None
@@ -64,8 +71,8 @@ class Clustering:
     facts: dict[str, Any]
     table: pa.Table
     clusters: list[Cluster]
-    hierarchy: Hierarchy | None = None
-    tree: Tree | None = None
+    tree: Tree
+    nodes: Mapping[int, Cluster]
     map: dict[str, Any] | None = None
     fitted: TextClusterer | None = None
     version: str = ""
@@ -76,7 +83,7 @@ class Clustering:
         missing = [*needed - {*self.table.column_names}, *OWN - self.own.keys()]
         if self.marks and "outlier" not in self.own:
             missing.append("outlier")
-        if self.tree is not None and self.tree.column not in self.own:
+        if self.tree.column not in self.own:
             missing.append(self.tree.column)
         if missing:
             raise DataError(f"{self.folder}: assignments.csv has no column {missing[0]!r}.")
@@ -105,7 +112,7 @@ class Clustering:
     @property
     def all_names(self) -> dict[int, str]:
         """The same, with those of the clusters of the merge tree that are not shown."""
-        return self.names if self.tree is None else {**self.tree.names, **self.names}
+        return {**node_names(self.nodes), **self.names}
 
     @cached_property
     def own(self) -> dict[str, str]:
@@ -159,15 +166,13 @@ class Clustering:
     @cached_property
     def finest(self) -> Ints:
         """The finest cluster of each row in the merge tree; -1 for rows without a text."""
-        if self.tree is None or self.tree.column == "cluster":
+        if self.tree.column == "cluster":
             return self.nearest
         column = self.table[self.own[self.tree.column]]
         return np.array(column.fill_null(-1).to_numpy(), dtype=np.int64)
 
     def rows_in(self, cluster: int) -> Bools:
         """Which rows are in a cluster, that may be one of the merge tree; outliers are, too."""
-        if self.tree is None:
-            return np.asarray(self.nearest == cluster)
         return np.isin(self.finest, self.tree.below(cluster))
 
     @cached_property
@@ -190,9 +195,7 @@ class Clustering:
     @property
     def next_id(self) -> int:
         """The lowest number that no cluster ever had."""
-        highest = max(int(self.nearest.max(initial=-1)), self.config["n_clusters"] - 1)
-        if self.tree is not None:
-            highest = max(highest, self.tree.highest)
+        highest = self.tree.highest
         return int(self.facts.get("editing", {}).get("next_id", highest + 1))
 
     def column(self, name: str) -> list[Any]:
@@ -251,13 +254,9 @@ def describe_rows(  # noqa: PLR0913 - each is a fact about the rows
     return as_said(found, said)
 
 
-def with_results(
-    table: pa.Table, results: Mapping[str, Sequence[Any]], hierarchy: Hierarchy | None
-) -> pa.Table:
+def with_results(table: pa.Table, results: Mapping[str, Sequence[Any]]) -> pa.Table:
     """The table of a run with other values in its result columns, and with these levels."""
     table = replace_columns(table, results)
-    if hierarchy is None:
-        return table
     own = own_columns(table.column_names)
     table = table.drop_columns([own[name] for name in own if LEVEL_COLUMN.fullmatch(name)])
     return combine(table, {n: results[n] for n in results if LEVEL_COLUMN.fullmatch(n)})
@@ -266,44 +265,35 @@ def with_results(
 def renamed(
     run: Clustering,
     names: Mapping[int, str | None],
-    levels: Sequence[Mapping[int, Cluster]] = (),
     said: Mapping[int, Cluster] = MappingProxyType({}),
 ) -> Clustering:
-    """The same clustering with other names. Changes clusters, hierarchy and table.
+    """The same clustering with other names. Changes clusters, shown or not, and the table.
 
     Parameters
     ----------
     run : Clustering
     names : mapping of int to str or None
         Of clusters; others keep theirs.
-    levels : sequence of mapping of int to Cluster
-        For each coarser level, groups with names and descriptions to take over.
     said : mapping of int to Cluster
-        The same for descriptions of clusters.
+        Clusters with names and descriptions, by a language model, to take over.
     """
-    clusters = as_said(rename_clusters(run.clusters, names), said)
-    called, hierarchy, tree = {c.id: c.name for c in clusters}, run.hierarchy, run.tree
-    if tree is not None:
-        given = [group for level in levels for group in level.values()]
-        tree = tree.described(given).described(clusters)
-        named = {*run.facts.get("editing", {}).get("named", ()), *called, *(g.id for g in given)}
-        tree = tree.renamed({i: name for i, name in tree.names.items() if i in named})
-        hierarchy = tree.above()
-        clusters = hierarchy.parented(clusters)
-        tree = tree.described(clusters)
-    elif hierarchy is not None:
-        hierarchy = rename_levels(hierarchy, run.names, called, levels)
-        clusters = hierarchy.parented(clusters)
-    if clusters == run.clusters and hierarchy == run.hierarchy:
+    shown = {cluster.id for cluster in run.clusters}
+    here = {i: name for i, name in names.items() if i in shown}
+    clusters = as_said(rename_clusters(run.clusters, here), said)
+    called = {c.id: c.name for c in clusters}
+    nodes = by_number(run.nodes, said.values(), clusters)
+    kept = {*run.facts.get("editing", {}).get("named", ()), *called, *said}
+    nodes = rename_nodes(nodes, {i: c.name for i, c in nodes.items() if i in kept})
+    clusters = with_parents(run.tree, nodes, clusters)
+    nodes = by_number(nodes, clusters)
+    if clusters == run.clusters and nodes == run.nodes:
         return run
     pairs = zip(run.labels.tolist(), run.column(run.own["name"]), strict=True)
     fresh: dict[str, list[Any]] = {"name": [called.get(i, old) for i, old in pairs]}
-    if tree is not None:
-        fresh |= tree.columns(run.finest, run.labels.tolist(), fresh["name"])
-    elif hierarchy is not None:
-        fresh |= hierarchy.columns(run.labels, fresh["name"])
+    rows = TreeRows(run.tree, node_names(nodes), run.finest)
+    fresh |= rows.columns(run.labels.tolist(), fresh["name"])
     table = replace_columns(run.table, fresh)
-    return replace(run, clusters=clusters, hierarchy=hierarchy, tree=tree, table=table)
+    return replace(run, clusters=clusters, nodes=nodes, table=table)
 
 
 def as_said(clusters: Sequence[Cluster], said: Mapping[int, Cluster]) -> list[Cluster]:

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from coterie._util.files import atomic_path
 from coterie._util.validation import check_choice, check_path
+from coterie.arrays.tree import Tree
 from coterie.describe import Cluster
-from coterie.describe.hierarchy import Hierarchy
-from coterie.describe.tree import Tree
+from coterie.describe.tree import Nodes, level_clusters, levels_above
 from coterie.errors import UsageError
 from coterie.page import without_texts, write_report
 from coterie.runs.clustering import Clustering
@@ -98,7 +98,7 @@ def write_exports(
         notes += write_rows(files[-1], table, {})
         if form == "xlsx":
             files.append(folder / f"clusters{'' if texts else '-no-texts'}.xlsx")
-            parts = run.clusters, run.hierarchy, run.tree
+            parts = run.clusters, run.tree, run.nodes
             notes += write_clusters(files[-1], *parts, texts=texts)
     return Exported(files, notes)
 
@@ -138,14 +138,12 @@ def _without_texts(run: Clustering) -> pa.Table:
 def write_clusters(
     path: Path,
     clusters: Sequence[Cluster],
-    hierarchy: Hierarchy | None = None,
-    tree: Tree | None = None,
+    tree: Tree,
+    nodes: Nodes,
     *,
     texts: bool = True,
 ) -> list[str]:
     """Write a workbook of clusters: one sheet of clusters, one of words, examples, levels.
-
-    The levels are all that have names, if there is a merge tree.
 
     Returns
     -------
@@ -154,9 +152,8 @@ def write_clusters(
     """
     header = ["cluster", "name", "texts", "share", "words"]
     header += ["typical text"] if texts else []
-    levels = hierarchy.levels if hierarchy else []
-    above = hierarchy.column_names()[: len(levels)] if hierarchy else []
-    header += [name.replace("_", " ") for name in above]
+    levels = levels_above(tree, nodes)
+    header += [name.replace("_", " ") for name in tree.coarser]
     header += ["language"] if any(c.languages for c in clusters) else []
     sheets = [
         Sheet("clusters", header, _cluster_rows(clusters, levels, texts)),
@@ -179,9 +176,7 @@ def write_clusters(
                 ),
             )
         )
-    named: list[tuple[Any, Sequence[Cluster]]] = list(enumerate([*levels, clusters], 1))
-    if tree is not None:
-        named = [*tree.named_levels().items()]
+    named = [(level, level_clusters(tree, nodes, level)) for level in tree.levels]
     if len(named) > 1:
         sheets.append(
             Sheet(

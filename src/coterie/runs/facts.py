@@ -7,7 +7,7 @@ is refused with its name and the field.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 
@@ -18,7 +18,7 @@ from coterie.runs.measured import ClusterStability
 HIGHEST_ID = 1_000_000  # of a cluster: tables have a column for each
 Count = Annotated[int, Field(ge=0, lt=1 << 53)]
 ClusterId = Annotated[int, Field(ge=0, lt=HIGHEST_ID)]
-Label = Annotated[int, Field(ge=-1, lt=HIGHEST_ID)]
+LevelName = Annotated[str, Field(pattern=r"^(broad|medium|fine|level_\d+)$")]
 
 
 class Stored(BaseModel):
@@ -183,7 +183,7 @@ def _numbers(clusters: list[Cluster]) -> set[int]:
 
 
 class _Tree(Stored):
-    levels: dict[Literal["broad", "medium", "fine"], Count]
+    levels: dict[LevelName, Count]
     at: Count
     leaves: list[ClusterId]
     merges: list[tuple[ClusterId, ClusterId, ClusterId]]
@@ -213,35 +213,17 @@ class ClustersFile(Stored):
     """``clusters.json``."""
 
     clusters: list[Cluster]
-    tree: _Tree | None = None
+    tree: _Tree
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
         shown, tree = _numbers(self.clusters), self.tree
-        if tree is not None:
-            known = {*tree.leaves, *(union for union, _, _ in tree.merges)}
-            told = shown | {node.id for node in tree.nodes}
-            top = {tree.merges[-1][0]} if tree.merges else set()
-            if shown - known or known - told - top:
-                raise ValueError("the tree has other clusters than are described")
+        known = {*tree.leaves, *(union for union, _, _ in tree.merges)}
+        told = shown | {node.id for node in tree.nodes}
+        top = {tree.merges[-1][0]} if tree.merges else set()
+        if shown - known or known - told - top:
+            raise ValueError("the tree has other clusters than are described")
         return self
-
-
-class _Level(Stored):
-    of_cluster: dict[int, Label]
-    clusters: list[Cluster]
-
-    @model_validator(mode="after")
-    def _places_exist(self) -> Self:
-        if strange := {*self.of_cluster.values()} - _numbers(self.clusters):
-            raise ValueError(f"cluster {min(strange)} does not exist")
-        return self
-
-
-class LevelsFile(Stored):
-    """``levels.json``."""
-
-    levels: list[_Level]
 
 
 class MapFile(Stored):

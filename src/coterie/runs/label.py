@@ -16,10 +16,10 @@ from coterie._util.random import numpy_generator
 from coterie._util.types import Floats, Ints
 from coterie.arrays.novelty import place_new
 from coterie.arrays.outliers import OutlierLimit, choose_rows
+from coterie.arrays.tree import Tree
 from coterie.describe import Cluster, describe_clusters, names_by_number
 from coterie.describe.drift import Drift, find_drift
-from coterie.describe.hierarchy import Hierarchy
-from coterie.describe.tree import Tree, TreeRows, need_tree
+from coterie.describe.tree import Nodes, TreeRows, node_names, with_parents
 from coterie.encoders.given import given_vectors
 from coterie.errors import UsageError
 from coterie.models.clusterer import TextClusterer
@@ -28,7 +28,7 @@ from coterie.models.outliers import Assessed
 from coterie.models.registry import load
 from coterie.runs.added import held_out
 from coterie.runs.clustering import Clustering
-from coterie.runs.store import model_folder, read_clusters, read_levels
+from coterie.runs.store import model_folder, read_clusters
 from coterie.runs.table import result_columns
 from coterie.texts.vectors import VectorRows
 
@@ -96,29 +96,30 @@ class DriftSample:
 class Labeller:
     """A model with what its clusters are called; those without a name by their number.
 
-    The outlier limit is by default that of the model. ``tree`` is the merge tree of the run, and
-    ``level`` the name or the number of clusters of a cut of it; default: the one that is shown.
+    The outlier limit is by default that of the model. ``tree`` is the merge tree of the run with
+    all its clusters, and ``level`` the name or the number of clusters of a cut of it; default: the
+    one that is shown.
     """
 
     def __init__(
         self,
         model: TextClusterer,
         clusters: Sequence[Cluster] | None = None,
-        hierarchy: Hierarchy | None = None,
+        tree: tuple[Tree, Nodes] | None = None,
         outlier_limit: float | None = None,
-        tree: Tree | None = None,
         level: int | str | None = None,
     ) -> None:
         if outlier_limit is not None and not 0 <= outlier_limit <= 1:
             raise UsageError(f"`outlier_limit` should be between 0 and 1, got {outlier_limit}.")
         if level is not None:
-            tree = need_tree(tree).at_level(level)
+            if tree is None:
+                raise UsageError("`level`: this is a model without a run; name the run's folder.")
+            cut, nodes = tree[0].at_level(level), tree[1]
             model = copy.copy(model)
-            model.assigner_ = replace(edited(model.assigner_, model.n_clusters_), cut=tree.cut())
-            model.n_clusters_, hierarchy = tree.at, tree.above()
-            clusters = hierarchy.parented([tree.nodes[i] for i in tree.shown()])
-        self.tree = tree
-        self.model, self.clusters, self.hierarchy = model, clusters, hierarchy
+            model.assigner_ = replace(edited(model.assigner_, model.n_clusters_), cut=cut.cut())
+            model.n_clusters_, tree = cut.at, (cut, nodes)
+            clusters = with_parents(cut, nodes, [nodes[i] for i in cut.shown()])
+        self.model, self.clusters, self.tree = model, clusters, tree
         given = None if outlier_limit is None else OutlierLimit(outlier_limit)
         self.limit = given or model.outlier_limit_
         self.observers: list[Observer] = []
@@ -136,11 +137,10 @@ class Labeller:
 
         def read() -> Labeller:
             model = load(model_folder(folder))
-            clusters, tree = None, None
-            if (folder / "clusters.json").exists():
-                clusters, tree = read_clusters(folder)
-            hierarchy = read_levels(folder, tree)
-            return cls(model, clusters, hierarchy, outlier_limit, tree, level)
+            if not (folder / "clusters.json").exists():
+                return cls(model, outlier_limit=outlier_limit, level=level)
+            clusters, tree, nodes = read_clusters(folder)
+            return cls(model, clusters, (tree, nodes), outlier_limit, level)
 
         return one_state([folder], read)
 
@@ -172,9 +172,10 @@ class Labeller:
         if self.clusters is not None:
             names = names_by_number(self.clusters, width)
         marked = None if self.limit is None else seen.outliers(self.limit)
-        levels: Hierarchy | TreeRows | None = self.hierarchy
+        levels = None
         if self.tree is not None:
-            levels = TreeRows(self.tree, seen.labels if seen.finest is None else seen.finest)
+            finest = seen.labels if seen.finest is None else seen.finest
+            levels = TreeRows(self.tree[0], node_names(self.tree[1]), finest)
         return result_columns(seen.labels, seen.probabilities, names, seen.scores, marked, levels)
 
     def assess(self, texts: Sequence[str]) -> Assessed:

@@ -259,7 +259,7 @@ def predict_file(  # noqa: PLR0913 - what the command has
         A table to write, by its suffix; it gets its name when it is complete. An open file gets
         CSV as rows come in.
     level : int or str, optional
-        Of a run with a merge tree: number of clusters, or "broad", "medium" or "fine". Default:
+        Number of clusters, or the name of a level such as "broad". Default:
         the clusters that the run shows.
     outlier_limit : float, optional
         Mark texts with a higher outlier score as outliers. Default: the limit of the run.

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from coterie._util.types import Bools, Floats, Ints
 from coterie.arrays.metrics import silhouette
-from coterie.describe import Cluster, guess_columns, text_order
+from coterie.describe import guess_columns, text_order
 from coterie.describe.columns import sort_into_periods
 from coterie.describe.summary import about_making, about_size, make_overview
 from coterie.errors import DataError, counted
@@ -118,10 +118,8 @@ def make_map(
 
 def page_data(run: Clustering, rows: PageRows | None = None) -> ReportData:
     """Everything the page shows; ``rows`` were taken from a table that is not in memory."""
-    facts, tree, saved = run.facts, run.tree, run.map
-    clusters: Sequence[Cluster] = run.clusters
-    if tree is not None:  # its numbers are by size in one cut alone
-        clusters = sorted(clusters, key=by_size)
+    facts, saved = run.facts, run.map
+    clusters = sorted(run.clusters, key=by_size)  # numbers are by size in one cut alone
     if rows is None:
         rows = PageRows(saved["rows"] if saved else [])
         rows.add(run.table)
@@ -131,23 +129,23 @@ def page_data(run: Clustering, rows: PageRows | None = None) -> ReportData:
         raise DataError(f"{run.folder} is damaged: map.json has rows that the table has not.")
     points = None
     if saved:
-        points = make_points(saved, shown, run.text_column, None if tree is None else tree.column)
+        points = make_points(saved, shown, run.text_column, run.tree.column)
     return ReportData(
         title=f"{counted(facts['data']['rows'], 'text')} in {counted(len(clusters), 'cluster')}",
         summary=about_size(facts, clusters),
-        overview=make_overview(facts, clusters, run.hierarchy),
+        overview=make_overview(facts, clusters, run.tree, run.nodes),
         made=about_making(facts, clusters),
         clusters=clusters,
         notes=facts["data"]["notes"],
         settings=_settings(facts),
         quality=figures(facts, clusters, saved["silhouette"] if saved else None),
         points=points,
-        levels=[] if run.hierarchy is None or tree is not None else run.hierarchy.levels,
         outliers=rows.outliers(run.text_column, run.names),
         given=given_numbers(facts.get("guidance", {"given": ()})),
         stability=_renamed(current(run.stability, labels), run.names),
         new=next((entry["new"] for entry in reversed(facts.get("updates", []))), ()),
-        tree=tree,
+        tree=run.tree,
+        nodes=run.nodes,
     )
 
 
@@ -167,7 +165,7 @@ def make_points(
 ) -> Points:
     """The points of a map, with the columns worth filtering by: categories and dates.
 
-    ``finest`` is the result column with the leaves of the run's tree, if it has one.
+    ``finest`` is the result column with the leaves of the run's tree.
     """
     own = own_columns(shown.column_names)
     clusters = cell_values(shown[own["cluster"]])

@@ -21,9 +21,9 @@ import numpy as np
 from coterie._util.types import Ints
 from coterie._util.validation import need, wrong_kind
 from coterie.describe import Cluster, find_periods
-from coterie.describe.tree import need_tree
 from coterie.errors import UsageError, counted
-from coterie.page.html import by_size, cluster_looks
+from coterie.page.html import by_size
+from coterie.page.looks import looks, plain_look
 from coterie.page.page import asset
 from coterie.page.points import shorten, visible
 from coterie.runs.clustering import Clustering
@@ -160,7 +160,7 @@ class Plots(ABC):
         The axis counts clusters: a vertical line at 20 crosses the 20 clusters of that cut.
         """
         _check(ax)
-        tree = need_tree(self.state.tree)
+        tree, nodes = self.state.tree, self.state.nodes
         n = tree.number(tree.at if level is None else level)
         merges = tree.merges[tree.finest - n :]
         inside = {union: parts for union, *parts in merges}
@@ -174,7 +174,7 @@ class Plots(ABC):
         for i, (union, *parts) in enumerate(merges):
             at[union] = math.sqrt((n - i) * (n - i - 1))  # between the two numbers of clusters
             row[union] = (row[parts[0]] + row[parts[1]]) / 2
-            color = self._style(union)[0] if union in tree.nodes else "black"
+            color = self._style(union)[0] if union in nodes else "black"
             ax.plot([at[union]] * 2, [row[part] for part in parts], color=color, linewidth=1.2)
             for part in parts:
                 across = [at[union], at[part]], [row[part]] * 2
@@ -182,7 +182,7 @@ class Plots(ABC):
         for leaf in leaves:
             color, marker = self._style(leaf)
             ax.plot(n, row[leaf], color=color, marker=marker, clip_on=False)
-        _name_rows(ax, [f"{_short(tree.nodes[i].name)} ({tree.nodes[i].size:,})" for i in leaves])
+        _name_rows(ax, [f"{_short(nodes[i].name)} ({nodes[i].size:,})" for i in leaves])
         ax.yaxis.tick_right()
         ax.tick_params(axis="y", pad=8)
         ax.set_xlim(1.2, max(n, 2))
@@ -198,12 +198,12 @@ class Plots(ABC):
         run = self.state
         clusters, labels = run.clusters, run.labels
         if level is not None:
-            tree = need_tree(self.state.tree)
+            tree, nodes = self.state.tree, self.state.nodes
             cut = tree.cut(level)
             leaves = run.table[run.own[tree.column]].to_pylist()
             rows = zip(leaves, labels.tolist(), strict=True)
             labels = np.array([-1 if label < 0 else cut[leaf] for leaf, label in rows])
-            clusters = [tree.nodes[number] for number in tree.shown(level)]
+            clusters = [nodes[number] for number in tree.shown(level)]
         return sorted(clusters, key=by_size), labels
 
     def _style(self, cluster: int) -> tuple[str, str]:
@@ -212,8 +212,7 @@ class Plots(ABC):
         if cluster < 0:
             return palette["soft"], "x"
         run = self.state
-        levels = [] if run.hierarchy is None else run.hierarchy.levels
-        look = cluster_looks(run.clusters, levels, run.tree)[cluster]
+        look = looks(run.tree, run.nodes).get(cluster, plain_look(cluster))
         other, part = (("ink", 0.0), ("ink", 0.4), ("paper", 0.45))[look.shade]  # as in page.css
         pairs = zip(_rgb(palette[f"c{look.color}"]), _rgb(palette[other]), strict=True)
         mixed = (round((1 - part) * own + part * more) for own, more in pairs)

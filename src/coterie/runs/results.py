@@ -20,9 +20,10 @@ from coterie._util.facts import hardware, now, peak_memory
 from coterie._util.progress import make_progress, working
 from coterie._util.types import Bools, Floats, Ints
 from coterie._util.validation import check_device
-from coterie.arrays.consensus import EXACT, TINY, neighborhood
+from coterie.arrays.consensus import TINY
 from coterie.arrays.metrics import cluster_means
 from coterie.arrays.neighbors import nearest_by_distance
+from coterie.arrays.tree import Tree, grow
 from coterie.describe import (
     Cluster,
     count_terms,
@@ -30,11 +31,10 @@ from coterie.describe import (
     describe_numbered,
     names_by_number,
 )
-from coterie.describe.hierarchy import Hierarchy, build_hierarchy
 from coterie.describe.summary import CLOSE
 from coterie.describe.tally import Tally
 from coterie.describe.terms import Terms
-from coterie.describe.tree import Tree, TreeRows, grow
+from coterie.describe.tree import Nodes, TreeRows, by_number, node_names, with_parents
 from coterie.encoders import SentenceEncoder
 from coterie.models.auto import Auto
 from coterie.models.clusterer import TextClusterer
@@ -170,13 +170,13 @@ class Results:
         limit = self.model.outlier_limit_
         return {"outliers": {"marked": marked, **limit.to_dict()}} if limit is not None else {}
 
-    def mark(self) -> tuple[Bools | None, TreeRows | None]:
+    def mark(self) -> tuple[Bools | None, TreeRows]:
         """Which texts are outliers, None if none were asked for; and the merge tree, see `grow`."""
         model, grown, limit = self.model, self.grow(), self.options.max_outliers
         if limit is None:
             return None, grown
         marked = model.mark_outliers(limit)
-        if grown is None or grown.tree.column == "cluster":
+        if grown.tree.column == "cluster":
             return marked, grown
         from coterie.runs.editing.apply import prune
         from coterie.runs.editing.edit import edited_limit
@@ -188,18 +188,16 @@ class Results:
         tree, steps = prune(grown.tree, grown.finest, marked)
         model.outlier_limit_ = edited_limit(replace(found, kept=kept), steps)
         model.assigner_ = replace(assigner.then(*steps), cut=tree.cut())
-        return marked, TreeRows(tree, grown.finest)
+        return marked, replace(grown, tree=tree)
 
-    def grow(self) -> TreeRows | None:
-        """The merge tree of a run that found its number of clusters, and the finest of each row.
+    def grow(self) -> TreeRows:
+        """The merge tree, without names, and the finest cluster of each row.
 
-        The model then has the clusters of the medium level.
+        Where the run found its number of clusters, the model then has those of the medium level.
         """
         model, finest = self.model, np.asarray(self.model.labels_)
         assigner = edited(model.assigner_, model.n_clusters_)
         leaves, used = np.array(assigner.leaves), np.unique(finest[finest >= 0])
-        if self.options.wanted is not None or self.options.levels or len(used) < 2:
-            return None
         finer = self.earlier is None and len(leaves) > self.medium > 1
         labels, rows = finest[model.rows_ >= 0], model.rows_[model.rows_ >= 0]
         places = np.zeros(len(model.distinct_vectors_), dtype=np.int64)
@@ -213,8 +211,6 @@ class Results:
             places = into[places]
         next_id = 0 if self.earlier is None else self.earlier.next_id
         x, around = model.distinct_vectors_, model.__dict__.get("_near")
-        if around is None and len(x) <= EXACT:  # then outlier scores need no search of their own
-            model._near = around = neighborhood(x, medium)
         tree = grow(x, places, medium, model.seed_, numbers, next_id, around)
         if self.earlier is not None:
             self.earlier.next_id = max(next_id, tree.highest + 1)
@@ -232,38 +228,18 @@ class Results:
             tree, steps = tree.without(np.setdiff1d(leaves, used).tolist())
             model.assigner_ = assigner.then(*(Merge(clusters, into) for clusters, into in steps))
             model.n_clusters_ = tree.finest
-        return TreeRows(tree, finest)
+        if self.options.levels:
+            tree = tree.with_levels(self.options.levels)
+        return TreeRows(tree, {}, finest)
 
     def name_tree(
-        self, grown: TreeRows | None, labels: Ints, names: Mapping[int, str | None], terms: Terms
+        self, grown: TreeRows, labels: Ints, names: Mapping[int, str | None], terms: Terms
     ) -> dict[int, Cluster]:
-        """All clusters of the tree, if there is one; those with names keep them."""
-        if grown is None:
-            return {}
+        """All clusters of the tree; those with names keep them."""
         given = {i: name for i, name in names.items() if name is not None}
         marked = np.where(labels >= 0, grown.finest, -1)
         inside, vectors = grown.tree.inside(), self.model.vectors_
         return describe_nodes(self.corpus.texts, marked, inside, vectors, names=given, terms=terms)
-
-    def nest(
-        self,
-        labels: Ints,
-        clusters: list[Cluster],
-        grown: TreeRows | None,
-        nodes: Mapping[int, Cluster],
-    ) -> tuple[list[Cluster], Hierarchy | None, Tree | None]:
-        """The clusters with their parents, the levels above them, and the tree with its clusters.
-
-        The levels are those of the tree, or those that were asked for; there may be none.
-        """
-        if grown is not None:
-            tree, shown = replace(grown.tree, nodes=nodes).showing(clusters)
-            return shown, tree.above(), tree
-        if not self.options.levels:
-            return clusters, None, None
-        texts, vectors = self.corpus.texts, self.model.vectors_
-        levels = build_hierarchy(texts, labels, vectors, clusters, self.options.levels)
-        return levels[1], levels[0], None
 
     def assign(self, work: Path) -> Clustering:
         """The clustering of texts that were all fitted."""
@@ -296,8 +272,9 @@ class Results:
             self.topics(),
             terms=terms,
         )
-        clusters, hierarchy, tree = self.nest(labels, clusters, grown, nodes)
-        levels = hierarchy if tree is None or grown is None else TreeRows(tree, grown.finest)
+        clusters = with_parents(grown.tree, nodes, clusters)
+        nodes = by_number(nodes, clusters)
+        levels = replace(grown, names=node_names(nodes))
         names = names_by_number(clusters, p.shape[1])  # some may have no text
         scores = model.outlier_scores()
         results = result_columns(model.labels_, p, names, scores, marked, levels)
@@ -307,8 +284,8 @@ class Results:
             facts,
             combine(corpus.table, results),
             clusters,
-            hierarchy,
-            tree,
+            grown.tree,
+            nodes,
             make_map(model.vectors_, model.labels_, model.seed_, marked, corpus.texts),
             model,
         )
@@ -321,30 +298,28 @@ class Results:
                 self.remarks += write_rows(work / f"assignments.{form}", run.table, {})
         if "xlsx" in self.options.write:
             workbook = work / "clusters.xlsx"
-            self.remarks += cluster_workbook(workbook, run.clusters, run.hierarchy, run.tree)
+            self.remarks += cluster_workbook(workbook, run.clusters, run.tree, run.nodes)
         self.model.save(work / "model", include_encoder=self.options.include_encoder)
         write(work, replace(run, facts={**run.facts, **self.finished}))
 
     def write_sampled(self, work: Path, large: LargeTable) -> None:
         """Describe the sample and save the model; then label all rows."""
         fitted, described, places = self._write_sample(work, large)
-        clusters, hierarchy, tree = described
-        labeller = Labeller(self.model, clusters, hierarchy, tree=tree)
-        parts = label(large, labeller)
+        clusters, tree, nodes = described
+        parts = label(large, Labeller(self.model, clusters, (tree, nodes)))
         if large.files:
             parts = label_by_ray(large.files, self.options.workers, work, large.text_column)
-        tally = Tally(large.columns, CLOSE, "cluster" if tree is None else tree.column)
-        rows = PageRows(places["rows"])
+        tally, rows = Tally(large.columns, CLOSE, tree.column), PageRows(places["rows"])
         self._write_rows(work, large, parts, tally, rows)
         facts = {**self.facts, **fitted, **self.finished, **self.outliers(tally.outliers)}
         facts["figures"] = tally.figures()
         shown = pa.concat_tables(rows.shown)
-        run = Clustering(work, facts, shown, *count_rows(tally, *described), places)
-        write(work, run, rows=rows)
+        clusters, nodes = count_rows(tally, clusters, tree, nodes)
+        write(work, Clustering(work, facts, shown, clusters, tree, nodes, places), rows=rows)
 
     def _write_sample(
         self, work: Path, large: LargeTable
-    ) -> tuple[dict[str, Any], tuple[list[Cluster], Hierarchy | None, Tree | None], dict[str, Any]]:
+    ) -> tuple[dict[str, Any], tuple[list[Cluster], Tree, dict[int, Cluster]], dict[str, Any]]:
         """Write the model and its clusters; facts about the fit, described clusters, the map."""
         model, (marked, grown) = self.model, self.mark()
         labels = model.labels_ if marked is None else np.where(marked, -1, model.labels_)
@@ -359,7 +334,8 @@ class Results:
             topics=self.topics(),
             terms=terms,
         )
-        described = self.nest(labels, clusters, grown, nodes)
+        clusters = with_parents(grown.tree, nodes, clusters)
+        described = clusters, grown.tree, by_number(nodes, clusters)
         places = self._map(large, marked)
         model.save(work / "model", include_encoder=self.options.include_encoder)
         write_clusters(work, *described)
@@ -407,17 +383,9 @@ class Results:
 
 
 def count_rows(
-    tally: Tally, clusters: Sequence[Cluster], hierarchy: Hierarchy | None, tree: Tree | None
-) -> tuple[list[Cluster], Hierarchy | None, Tree | None]:
-    """Clusters and the levels above them, described by a sample, with the sizes of all rows."""
-    counted = tally.apply(clusters)
-    if tree is not None:
-        sizes = tree.sizes(tally.leaves)
-        nodes = [tally.resized(node, sizes[i]) for i, node in tree.nodes.items()]
-        tree = tree.described(nodes).described(counted)
-        hierarchy = tree.above()
-    elif hierarchy is not None:
-        both = zip(hierarchy.levels, hierarchy.above, strict=True)
-        levels = [tally.nested(level, above) for level, above in both]
-        hierarchy = replace(hierarchy, levels=levels)
-    return counted, hierarchy, tree
+    tally: Tally, clusters: Sequence[Cluster], tree: Tree, nodes: Nodes
+) -> tuple[list[Cluster], dict[int, Cluster]]:
+    """Clusters, and all of the tree, described by a sample, with the sizes of all rows."""
+    counted, sizes = tally.apply(clusters), tree.sizes(tally.leaves)
+    resized = [tally.resized(node, sizes[i]) for i, node in nodes.items()]
+    return counted, by_number({}, resized, counted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -15,10 +15,10 @@ import pyarrow as pa
 from coterie._util.folders import mend_folder
 from coterie._util.types import Ints
 from coterie._util.validation import check_path
+from coterie.arrays.tree import Tree
 from coterie.describe import Cluster
-from coterie.describe.hierarchy import Hierarchy
 from coterie.describe.summary import Overview, make_overview, summarise
-from coterie.describe.tree import Tree
+from coterie.describe.tree import levels_above
 from coterie.errors import UsageError, counted
 from coterie.models.clusterer import TextClusterer
 from coterie.page.html import render_first
@@ -115,14 +115,14 @@ class Run(Plots):
         return self.state.clusters
 
     @property
-    def hierarchy(self) -> Hierarchy | None:
-        """The coarser levels and which cluster lies where; None where there are none."""
-        return self.state.hierarchy
+    def tree(self) -> Tree:
+        """The merge tree that the clusters are a cut of."""
+        return self.state.tree
 
     @property
-    def tree(self) -> Tree | None:
-        """The merge tree that the clusters are a cut of; None where there is none."""
-        return self.state.tree
+    def nodes(self) -> Mapping[int, Cluster]:
+        """All clusters of the merge tree but the one that holds all texts, by their numbers."""
+        return self.state.nodes
 
     @property
     def map(self) -> dict[str, Any] | None:
@@ -161,18 +161,18 @@ class Run(Plots):
 
     @property
     def levels(self) -> list[list[Cluster]]:
-        """The coarser levels, coarse to fine: those asked for, or one of broad themes; or none."""
-        return [] if self.hierarchy is None else [list(level) for level in self.hierarchy.levels]
+        """The clusters of the levels that are coarser than what is shown, coarse to fine."""
+        return levels_above(self.tree, self.nodes)
 
     @property
     def summary(self) -> list[str]:
         """The run in a few sentences: at a glance, then how it was made."""
-        return summarise(self.manifest, self.clusters, self.hierarchy)
+        return summarise(self.manifest, self.clusters, self.tree, self.nodes)
 
     @property
     def overview(self) -> Overview:
         """The run at a glance: themes, what is new or growing, what needs attention."""
-        return make_overview(self.manifest, self.clusters, self.hierarchy)
+        return make_overview(self.manifest, self.clusters, self.tree, self.nodes)
 
     def predict(
         self,
@@ -190,8 +190,8 @@ class Run(Plots):
         data : list of str, Series, DataFrame or Arrow table; or str, Path or list of Path of files
             ``coterie predict`` and :func:`coterie.runs.large.predict_file` write files of any size.
         level : int or str, optional
-            Of a run with a merge tree: number of clusters, or "broad", "medium" or "fine".
-            Default: the clusters that the run shows.
+            Number of clusters, or the name of a level such as "broad". Default: the clusters that
+            the run shows.
         text_column : str, optional
         outlier_limit : float, optional
             Mark texts with a higher outlier score as outliers. Default: the limit of the run.
@@ -212,9 +212,8 @@ class Run(Plots):
             )
         read = read_corpus if files_of(data) else make_corpus
         corpus = read(data, text_column=text_column)
-        labeller = Labeller(
-            self.model, self.clusters, self.hierarchy, outlier_limit, self.tree, level
-        )
+        tree = self.tree, self.nodes
+        labeller = Labeller(self.model, self.clusters, tree, outlier_limit, level)
         table = corpus.table
         if vectors is not None:
             labeller.use_vectors(vectors)

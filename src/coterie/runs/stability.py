@@ -29,8 +29,8 @@ from coterie._util.types import Floats, Ints
 from coterie._util.validation import check_integer
 from coterie.arrays.metrics import contingency, external_scores
 from coterie.arrays.outliers import choose_rows
+from coterie.arrays.tree import grow
 from coterie.describe import text_order
-from coterie.describe.tree import grow
 from coterie.methods.augmentation import augment
 from coterie.models.auto import Auto
 from coterie.models.clusterer import TextClusterer
@@ -90,9 +90,7 @@ def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stabilit
     options = ClusterOptions(
         method=run.facts["method"], encoder=parameters.pop("encoder", None), settings=parameters
     )
-    seed, finest = run.seed, len(ids)
-    if run.tree is not None and "fine" in run.tree.levels:
-        finest = run.tree.finest
+    seed, finest = run.seed, max(run.tree.finest, len(ids))
     progress = make_progress(verbose)
     matches: dict[str, list[Floats]] = {"seeds": [], "halves": []}
     agreement: dict[str, list[float]] = {"seeds": [], "halves": []}

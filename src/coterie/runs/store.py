@@ -15,7 +15,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -28,10 +28,9 @@ from coterie._util.facts import now
 from coterie._util.files import sha256_file, write_json, write_text
 from coterie._util.folders import held, is_litter, mend_folder, one_state, replace_folder
 from coterie._util.trust import LARGE, check_file, damaged, inside, open_file, parse_json, read_json
+from coterie.arrays.tree import Tree
 from coterie.describe import Cluster
-from coterie.describe.hierarchy import Hierarchy
 from coterie.describe.summary import summarise
-from coterie.describe.tree import Tree
 from coterie.errors import DataError, UsageError
 from coterie.models.storage import save_clusters
 from coterie.runs.clustering import Clustering
@@ -39,7 +38,6 @@ from coterie.runs.exports import refresh, write_page
 from coterie.runs.facts import (
     HIGHEST_ID,
     ClustersFile,
-    LevelsFile,
     Manifest,
     MapFile,
     StabilityFile,
@@ -54,7 +52,7 @@ from coterie.texts.write import result_kind
 MANIFEST, EARLIER = "manifest.json", "earlier"
 TRAINING = "training"  # where the checkpoints of a method lie
 RESULT = re.compile(
-    r"(manifest|clusters|levels|map|stability)\.json"
+    r"(manifest|clusters|map|stability)\.json"
     r"|assignments(-no-texts|-spreadsheet)?\.(csv|jsonl|parquet|xlsx)|clusters(-no-texts)?\.xlsx"
     r"|(report(-no-texts)?|changes)\.html|history\.jsonl|model/.+"
 )
@@ -72,14 +70,14 @@ def read(folder: Path) -> Clustering:
 
     def read_all() -> Clustering:
         facts = read_manifest(folder)
-        clusters, tree = read_clusters(folder)
+        clusters, tree, nodes = read_clusters(folder)
         return Clustering(
             folder,
             facts,
             _read_table(folder),
             clusters,
-            read_levels(folder, tree),
             tree,
+            nodes,
             _read_json(folder, "map.json", MapFile),
             version=version_of(folder),
             stability=_read_json(folder, "stability.json", StabilityFile),
@@ -104,21 +102,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return found
 
 
-def read_clusters(folder: Path) -> tuple[list[Cluster], Tree | None]:
-    """The described clusters of a run, and its merge tree; None where it has none."""
+def read_clusters(folder: Path) -> tuple[list[Cluster], Tree, dict[int, Cluster]]:
+    """The described clusters of a run, its merge tree, and all clusters of that."""
     saved = _read_json(folder, "clusters.json", ClustersFile)
     if saved is None:
         raise DataError(f"{folder} is damaged: it has no clusters.json.")
     clusters = [Cluster.from_dict(cluster) for cluster in saved["clusters"]]
-    return clusters, Tree.from_dict(saved["tree"], clusters) if saved.get("tree") else None
-
-
-def read_levels(folder: Path, tree: Tree | None) -> Hierarchy | None:
-    """The coarser levels of a run: of its merge tree, or of their file; None where it has none."""
-    if tree is not None:
-        return tree.above()
-    saved = _read_json(folder, "levels.json", LevelsFile)
-    return None if saved is None else Hierarchy.from_dict(saved)
+    told = saved["tree"]
+    merges = tuple((union, one, other) for union, one, other in told["merges"])
+    tree = Tree(tuple(told["leaves"]), merges, dict(told["levels"]), told["at"])
+    others = [Cluster.from_dict(node) for node in told["nodes"]]
+    return clusters, tree, {c.id: c for c in (*clusters, *others)}
 
 
 def _read_json(folder: Path, name: str, model: type[Stored]) -> dict[str, Any] | None:
@@ -363,15 +357,14 @@ def write(
     if rows is None and is_new("table"):
         write_rows(folder / "assignments.csv", after.table, {})
         facts["figures"] = after.figures()
-    if is_new("clusters") or is_new("hierarchy") or is_new("tree"):
-        write_clusters(folder, after.clusters, after.hierarchy, after.tree)
+    if is_new("clusters") or is_new("nodes") or is_new("tree"):
+        write_clusters(folder, after.clusters, after.tree, after.nodes)
     if after.map is not None and is_new("map"):
         write_text(folder / "map.json", json.dumps(after.map, separators=(",", ":")) + "\n")
     if after.stability is not None and is_new("stability"):
         write_json(folder / "stability.json", after.stability)
-    if after.tree is not None:
-        facts["levels"] = dict(after.tree.levels)
-    facts["summary"] = summarise(facts, after.clusters, after.hierarchy)
+    facts["levels"] = dict(after.tree.levels)
+    facts["summary"] = summarise(facts, after.clusters, after.tree, after.nodes)
     write_json(folder / MANIFEST, facts)
     if beside is not None:
         beside(folder)
@@ -383,15 +376,21 @@ def write(
 
 
 def write_clusters(
-    folder: Path, clusters: Sequence[Cluster], hierarchy: Hierarchy | None, tree: Tree | None
+    folder: Path, clusters: Sequence[Cluster], tree: Tree, nodes: Mapping[int, Cluster]
 ) -> None:
-    """Write ``clusters.json``, with the merge tree if there is one, or else ``levels.json``."""
-    saved: dict[str, Any] = {"clusters": [cluster.to_dict() for cluster in clusters]}
-    if tree is not None:
-        saved["tree"] = tree.to_dict(cluster.id for cluster in clusters)
+    """Write ``clusters.json``: the clusters that are shown, the merge tree, and its others."""
+    shown = {cluster.id for cluster in clusters}
+    saved = {
+        "clusters": [cluster.to_dict() for cluster in clusters],
+        "tree": {
+            "levels": dict(tree.levels),
+            "at": tree.at,
+            "leaves": list(tree.leaves),
+            "merges": [list(merge) for merge in tree.merges],
+            "nodes": [node.to_dict() for i, node in nodes.items() if i not in shown],
+        },
+    }
     write_json(folder / "clusters.json", saved)
-    if tree is None and hierarchy is not None:
-        write_json(folder / "levels.json", hierarchy.to_dict())
 
 
 def copy_run(folder: Path, target: Path, *, overwrite: bool = False) -> None:

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from coterie._util.types import Bools, Floats, Ints
 from coterie._util.validation import need
 from coterie.describe import Cluster
-from coterie.describe.hierarchy import Hierarchy
 from coterie.describe.names import NO_CLUSTER, NONE_OF_THESE
 from coterie.describe.tree import TreeRows
 from coterie.errors import DataError
@@ -98,7 +97,7 @@ def result_columns(
     names: Sequence[str | None],
     scores: Floats,
     outliers: Bools | None = None,
-    hierarchy: Hierarchy | TreeRows | None = None,
+    tree: TreeRows | None = None,
 ) -> dict[str, list[Any]]:
     """The columns that coterie adds to the input's own.
 
@@ -113,8 +112,8 @@ def result_columns(
         Outlier scores; not a number for rows without a text.
     outliers : ndarray of shape (n,), optional
         None where no text may be one: then there is no column ``nearest_cluster``.
-    hierarchy : Hierarchy or TreeRows, optional
-        Other levels.
+    tree : TreeRows, optional
+        For the columns of other levels.
     """
     order, rows = np.argsort(-probabilities, axis=1, kind="stable"), np.arange(len(labels))
     best = margin = probabilities[rows, order[:, 0]]
@@ -138,8 +137,8 @@ def result_columns(
     }
     if outliers is not None:
         out["nearest_cluster"] = [None if i < 0 else i for i in labels.tolist()]
-    if hierarchy is not None:
-        out |= hierarchy.columns(out["cluster"], out["name"])
+    if tree is not None:
+        out |= tree.columns(out["cluster"], out["name"])
     return out
 
 

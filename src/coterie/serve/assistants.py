@@ -28,7 +28,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from coterie import __version__
 from coterie.describe import Cluster
-from coterie.describe.tree import need_tree
 from coterie.errors import CoterieError
 from coterie.page.points import shorten
 from coterie.runs.comparison.clusters import compare_clusters, find_cluster
@@ -71,8 +70,7 @@ class Tools:
         now = self.find(run).snapshot
         clusters = now.run.clusters
         if level is not None:
-            tree = need_tree(now.run.tree)
-            clusters = [tree.nodes[i] for i in tree.shown(tree.number(level))]
+            clusters = [now.run.nodes[i] for i in now.run.tree.shown(level)]
         return {"texts": len(now.texts), "clusters": [_short(cluster) for cluster in clusters]}
 
     async def search(
@@ -242,7 +240,7 @@ def _short(cluster: Cluster) -> Json:
 
 def _cluster(now: Snapshot, number: int) -> Cluster:
     shown = {cluster.id: cluster for cluster in now.run.clusters}
-    return shown[number] if now.run.tree is None or number in shown else now.run.tree.nodes[number]
+    return shown[number] if number in shown else now.run.nodes[number]
 
 
 def _row(row: Json) -> Json:

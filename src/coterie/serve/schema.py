@@ -78,7 +78,7 @@ class Predict(Parameters):
     text: String | None = None
     texts: Texts = []
     level: Level | None = Field(
-        None, description="Of a run with a merge tree: how many clusters, or broad, medium, fine."
+        None, description="How many clusters, or the name of a level such as broad."
     )
 
     @model_validator(mode="after")
@@ -225,7 +225,7 @@ class Clusters(BaseModel):
     rows: int
     clusters: list[Cluster]
     levels: list[list[Cluster]]
-    tree: dict[str, Any] | None
+    tree: dict[str, Any]
 
 
 class Edited(BaseModel):

@@ -17,7 +17,7 @@ import pyarrow as pa
 from coterie._util.folders import folder_state, one_state
 from coterie._util.types import Bools, Floats, Ints
 from coterie.arrays.neighbors import unit_rows
-from coterie.describe.tree import need_tree
+from coterie.describe.tree import levels_above
 from coterie.errors import CoterieError
 from coterie.page import render
 from coterie.page.points import shorten, visible
@@ -130,10 +130,11 @@ class Snapshot:
 
     def assign(self, level: int | str | None) -> Work:
         """What assigns new texts to the clusters of a cut; default: of the one that is shown."""
-        n = None if level is None else need_tree(self.run.tree).number(level)
+        n = None if level is None else self.run.tree.number(level)
         if n not in self._assign:
-            given = self.run.clusters, self.run.hierarchy, None, self.run.tree, n
-            labeller = self.labeller if n is None else Labeller(self.labeller.model, *given)
+            given = self.run.clusters, (self.run.tree, self.run.nodes)
+            model = self.labeller.model
+            labeller = self.labeller if n is None else Labeller(model, *given, level=n)
             names = {c.id: c.name for c in labeller.clusters or ()}
 
             def assign(texts: list[str]) -> list[dict[str, Any]]:
@@ -149,16 +150,14 @@ class Snapshot:
 
     def list_clusters(self) -> dict[str, Any]:
         """The clusters with all that is known of them, and the levels above them."""
-        levels, tree = self.run.hierarchy.levels if self.run.hierarchy else [], self.run.tree
-        cuts = None
-        if tree is not None:
-            cuts = {"at": tree.at, "finest": tree.finest, "levels": dict(tree.levels)}
+        tree = self.run.tree
+        levels = levels_above(tree, self.run.nodes)
         return {
             "version": self.version,
             "rows": len(self.texts),
             "clusters": [c.to_dict() for c in self.run.clusters],
             "levels": [[c.to_dict() for c in level] for level in levels],
-            "tree": cuts,
+            "tree": {"at": tree.at, "finest": tree.finest, "levels": dict(tree.levels)},
         }
 
     def in_cluster(self, cluster: int | None) -> Bools | None:

@@ -113,7 +113,7 @@ def test_clusters_of_other_cuts_and_what_is_refused(run: Path) -> None:
     whole = read(run)
     union, inside = next(pair for pair in whole.tree.inside().items() if pair[0] in whole.names)
     found = compare_clusters(run, *inside)
-    assert found.a.size + found.b.size == whole.tree.nodes[union].size
+    assert found.a.size + found.b.size == whole.nodes[union].size
     assert found.between == ()  # only clusters that are shown are second choices
     with raises(UsageError, "`b=", "share texts"):
         compare_clusters(run, union, inside[1])

@@ -9,7 +9,7 @@ import pytest
 
 import coterie
 from commands import run as call
-from coterie.errors import DataError, UsageError
+from coterie.errors import DataError
 from coterie.runs.editing import undo
 from coterie.runs.store import read
 from said import raises, says
@@ -66,7 +66,7 @@ def test_edits_at_any_level_last_through_cuts(run: Path, level: int | str) -> No
         coterie.cut(run, again)
         now = whole(run)
         assert {i for i in now.names if members(now, i) & both} == {now.tree.cut()[one]}
-        assert now.tree.names[kept] == "Kept" and now.tree.names[one] == "Both"
+        assert now.all_names[kept] == "Kept" and now.all_names[one] == "Both"
         assert members(now, kept) == members(before, kept)
     if isinstance(level, str):  # what was shown is still what the level shows
         assert (now.names, now.labels.tolist()) == (edited.names, edited.labels.tolist())
@@ -82,7 +82,7 @@ def test_a_split_shows_the_parts_that_there_are_or_makes_new_ones(run: Path) -> 
     coterie.edit(run, [{"split": {"cluster": large, "into": 2}}])
     after = whole(run)
     assert {*after.names} == {*before.names, *parts} - {large}
-    assert [after.names[i] for i in parts] == [before.tree.names[i] for i in parts]
+    assert [after.names[i] for i in parts] == [before.all_names[i] for i in parts]
     assert after.tree.levels["medium"] == before.tree.at + 1
     leaf = max(after.tree.leaves, key=lambda i: len(members(after, i)))
     coterie.cut(run, "fine")
@@ -114,13 +114,13 @@ def test_a_name_that_is_given_makes_others_give_way(run: Path) -> None:
     before = read(run)
     one = min(before.names)
     hidden = next(i for i, shown in before.tree.cut().items() if shown not in (i, one))
-    coterie.edit(run, [{"rename": {one: before.tree.names[hidden]}}])
+    coterie.edit(run, [{"rename": {one: before.all_names[hidden]}}])
     coterie.cut(run, "fine")
-    names = whole(run).tree.names
+    names = whole(run).all_names
     with raises(DataError, names[one], "already"):  # a later cut would show two of that name
         other = next(i for i in read(run).names if i != one)
         coterie.edit(run, [{"rename": {other: names[one]}}])
-    assert names[one] == before.tree.names[hidden] == names[hidden].removesuffix(" (2)")
+    assert names[one] == before.all_names[hidden] == names[hidden].removesuffix(" (2)")
 
 
 @pytest.mark.parametrize("said", ["0", "1", "1000", "x"])
@@ -129,14 +129,6 @@ def test_a_cut_that_is_none_changes_nothing(said: str, run: Path) -> None:
     shown = call("cut", run, said, code=2)
     assert says(shown.output, said, "is no cut", "2 to", "broad (", "fine (")
     assert content(run) == before
-
-
-def test_a_run_of_a_given_number_has_no_cuts(finished: Path) -> None:
-    for call_ in (lambda: coterie.cut(finished, 3), lambda: coterie.Run(finished).cut("fine")):
-        with raises(UsageError, "no merge tree", "without `n_clusters`"):
-            call_()
-    with raises(UsageError, "no merge tree"):
-        coterie.Run(finished).predict(["apple"], level="fine")
 
 
 def test_the_command_shows_the_clusters(run: Path) -> None:

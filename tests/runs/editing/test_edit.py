@@ -28,15 +28,15 @@ def test_a_merge_keeps_the_first_number_and_takes_only_its_rows(run: Path, finis
     assert done.clusters == clusters(run) and "merged 1" in done.done[0]
 
 
-def test_a_split_divides_one_cluster_and_the_largest_part_keeps_the_number(run, finished) -> None:
+def test_a_split_divides_one_cluster_into_new_ones_the_largest_first(run, finished) -> None:
     before = members(finished)
     edit(run, [{"split": {"cluster": 2, "into": 3, "names": ["A", "B", "C"]}}])
     after = members(run)
-    parts = [after.pop(i) for i in (2, 6, 7)]
+    parts = [after.pop(i) for i in (11, 12, 13)]
     assert set().union(*parts) == before.pop(2) and after == before
     assert sum(map(len, parts)) == len(set().union(*parts))
     assert len(parts[0]) >= len(parts[1]) >= len(parts[2]) > 0
-    assert [clusters(run)[i] for i in (2, 6, 7)] == ["A", "B", "C"]
+    assert [clusters(run)[i] for i in (11, 12, 13)] == ["A", "B", "C"]
 
 
 def test_a_move_takes_identical_texts_along(run: Path, finished: Path) -> None:
@@ -98,9 +98,9 @@ def test_the_model_predicts_what_the_table_says_after_many_edits(run: Path) -> N
         {"merge": [0, 5]},
         {"split": {"cluster": 0, "into": 3}},
         {"move": {"rows": ["T-3", "T-40"], "to": 2}},
-        {"merge": [2, 6]},
+        {"merge": [2, 11]},
         {"split": 2},
-        {"rename": {2: "Two"}},
+        {"rename": {1: "One"}},
     ]
     edit(run, edits)
     table = rows(run)
@@ -129,14 +129,14 @@ def test_corrections_follow_a_merge_of_their_cluster(run: Path) -> None:
 
 
 def test_numbers_are_never_used_again(run: Path) -> None:
-    edit(run, [{"split": 0}])  # makes 6
-    edit(run, [{"merge": [0, 6]}])  # retires 6
-    edit(run, [{"split": 0}])
-    assert max(clusters(run)) == 7 and 6 not in clusters(run)
+    edit(run, [{"split": 0}])  # makes 11 and 12; unions of the tree have 6 to 10
+    edit(run, [{"merge": [11, 12]}])  # retires 12
+    edit(run, [{"split": 11}])
+    assert {13, 14} <= {*clusters(run)} and not {0, 11, 12} & {*clusters(run)}
     undo(run)
     undo(run)
     edit(run, [{"split": 1}])
-    assert 7 in clusters(run)
+    assert {13, 14} <= {*clusters(run)}
 
 
 def test_undo_brings_back_every_byte(run: Path, finished: Path) -> None:

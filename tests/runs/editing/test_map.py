@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from coterie.runs.editing.apply import Draft
 from coterie.runs.editing.edit import remap
 from coterie.runs.page_data import make_map
 
@@ -20,7 +19,7 @@ def test_edits_move_discs_and_nothing_else(n: int, layout: str) -> None:
     assert saved["layout"] == layout
     saved["x"][0] += 1  # a map that was laid out by another version
     run = SimpleNamespace(vectors=vectors, map=saved, texts=texts, seed=0)
-    found = remap(run, Draft(texts, merged, lambda: vectors, {}, 3))
+    found = remap(run, SimpleNamespace(labels=merged, marked=merged, outliers=None))
     anew = make_map(vectors, merged, 0)
     assert found["silhouette"] == anew["silhouette"] != saved["silhouette"]
     kept = saved if layout == "neighbors" else anew

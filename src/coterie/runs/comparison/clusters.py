@@ -22,6 +22,7 @@ from coterie.describe.columns import as_text, rank_values, sort_into_periods
 from coterie.describe.describe import once, text_order
 from coterie.describe.tally import guess_columns
 from coterie.describe.terms import Terms
+from coterie.describe.tree import by_number
 from coterie.describe.words import ClusterTerms
 from coterie.errors import UsageError, counted
 from coterie.runs.clustering import Clustering
@@ -181,7 +182,7 @@ def compare_clusters(
     run : str, Path or Clustering
         The folder of a finished run.
     a, b : int or str
-        Number or name of a cluster; in a run with a merge tree also of one that another cut shows.
+        Number or name of a cluster; also of one that another cut shows.
     examples : int, default=5
         Texts of each kind to keep.
 
@@ -202,7 +203,7 @@ def compare_clusters(
     words = _words(terms, gaps)
     second = _second(found, numbers, rows)
     total, names = max(int((found.labels >= 0).sum()), 1), found.all_names
-    described = {**(found.tree.nodes if found.tree else {}), **{c.id: c for c in found.clusters}}
+    described = by_number(found.nodes, found.clusters)
     compared = [
         Compared(
             number,
@@ -321,12 +322,10 @@ def _words(terms: ClusterTerms, gaps: Floats) -> tuple[tuple[Contrast, ...], tup
 def _second(run: Clustering, numbers: Sequence[int], rows: Sequence[Bools]) -> Bools:
     """Which texts of either cluster have the other as their second choice."""
     second = run.table[run.own["runner_up"]].fill_null(-1).to_numpy()
-    shown = {number: {number} for number in numbers}
-    if run.tree is not None:
-        cut = run.tree.cut()
-        for number in numbers:
-            below = set(run.tree.below(number))
-            shown[number] = {c for c in cut.values() if {*run.tree.below(c)} <= below}
+    shown, cut = dict[int, set[int]](), run.tree.cut()
+    for number in numbers:
+        below = set(run.tree.below(number))
+        shown[number] = {c for c in cut.values() if {*run.tree.below(c)} <= below}
     a, b = (np.isin(second, list(shown[number])) for number in numbers)
     return np.asarray((rows[0] & b) | (rows[1] & a))
 

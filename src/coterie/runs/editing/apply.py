@@ -19,7 +19,8 @@ from coterie._util.types import Bools, Floats, Ints
 from coterie._util.validation import whole_number
 from coterie.arrays.assign import CenterAssigner
 from coterie.arrays.kmeans import KMeans
-from coterie.describe.tree import Tree
+from coterie.arrays.tree import Tree
+from coterie.describe.tree import node_names
 from coterie.errors import DataError, counted
 from coterie.models.confidence import calibrate
 from coterie.models.edited import Delete, EditedAssigner, Merge, Split, Step, edited, fingerprint
@@ -41,6 +42,12 @@ class Draft:
     get_vectors: Callable[[], Floats]
     names: dict[int, str | None]  # of every cluster; None for one that needs a new name
     next_id: int  # the lowest number that no cluster ever had
+    tree: Tree  # of which the clusters are a cut
+    finest: Ints  # (n,): the finest cluster of each row
+    # Gives the assigner of the model before the edits; asked only if an edit needs it
+    get_assigner: Callable[[], EditedAssigner]
+    # Names of the clusters of the tree before the edits
+    known: Mapping[int, str] = field(default_factory=dict)
     ids: list[str] | None = None
     # (n,): rows that fit no cluster; they follow the nearest one, but do not count
     outliers: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
@@ -49,18 +56,13 @@ class Draft:
     described: set[int] = field(default_factory=set)
     # Clusters of texts by their fingerprints
     corrections: dict[str, int] = field(default_factory=dict)
-    # Of a run that shows a cut of a merge tree: the tree, the finest cluster of each row, and those
-    # that corrections led to; and clusters, shown or not, whose texts are others now
-    tree: Tree | None = None
-    finest: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    led_to: Mapping[str, int] = field(default_factory=dict)
+    led_to: Mapping[str, int] = field(default_factory=dict)  # the same to the finest clusters
+    # Clusters, shown or not, whose texts are others now
     renewed: set[int] = field(default_factory=set)
     # What the edits add to the assigner of the model
     steps: list[Step] = field(default_factory=list)
     done: list[str] = field(default_factory=list)  # what was done, in sentences
     notes: list[str] = field(default_factory=list)  # what else that changed, in sentences
-    # Gives the assigner of the model before the edits; asked only if an edit needs it
-    get_assigner: Callable[[], EditedAssigner] | None = None
     seed: int = 0
     moved: bool = False  # whether a row is in another cluster, or bound to one, than before
 
@@ -72,9 +74,8 @@ class Draft:
     def of(cls, run: Clustering) -> Draft:
         """Of a run; the arrays are copies."""
         earlier = run.facts.get("editing", {})
-        cut = {} if run.tree is None else run.tree.cut()
+        cut = run.tree.cut()
         led_to = run.config.get("corrections", {})
-        known = run.clusters if run.tree is None else run.tree.nodes.values()
         return cls(
             texts=run.texts,
             labels=run.nearest.copy(),
@@ -84,10 +85,11 @@ class Draft:
             ids=run.ids,
             outliers=run.outliers.copy(),
             named=set(earlier.get("named", [])),
-            described={c.id for c in known if c.description},
+            described={c.id for c in run.nodes.values() if c.description},
             corrections={mark: cut.get(finest, finest) for mark, finest in led_to.items()},
             tree=run.tree,
             finest=run.finest.copy(),
+            known=node_names(run.nodes),
             led_to=led_to,
             get_assigner=lambda: edited(run.model.assigner_, run.model.n_clusters_),
             seed=run.seed,
@@ -115,8 +117,7 @@ class Draft:
 
     def given_names(self) -> dict[int, str | None]:
         """Names of clusters that are shown, and those that a person gave to others."""
-        known = {} if self.tree is None else self.tree.names
-        return {**{i: known[i] for i in self.named & known.keys()}, **self.names}
+        return {**{i: self.known[i] for i in self.named & self.known.keys()}, **self.names}
 
     def renew(self, clusters: Iterable[int]) -> None:
         """Clusters that are no longer those that were described."""
@@ -146,7 +147,7 @@ class Draft:
         """
         rows = np.flatnonzero(self.labels >= 0)
         now = {fingerprint(self.texts[row]): int(self.labels[row]) for row in rows}
-        cut = {} if self.tree is None else self.tree.cut()
+        cut = self.tree.cut()
         for mark, cluster in [*self.corrections.items()]:
             if cluster in clusters:
                 del self.corrections[mark]
@@ -155,7 +156,6 @@ class Draft:
 
     def nearest_finest(self, rows: Ints, cluster: int) -> Ints:
         """The finest cluster inside a cluster whose mean is nearest to each of these rows."""
-        assert self.tree is not None
         found = np.array(self.tree.below(cluster))
         if len(found) == 1:
             return np.full(len(rows), found[0])
@@ -166,17 +166,11 @@ class Draft:
 
     def is_nested(self, one: int, other: int) -> bool:
         """Whether one cluster holds the other, so that no cut shows both."""
-        if self.tree is None:
-            return one == other
         return one in self.tree.nodes_in(other) or other in self.tree.nodes_in(one)
 
-    def finest_of(self, row: int) -> int:
-        """The cluster that a correction of a row leads to: in a merge tree, the finest."""
-        return int((self.labels if self.tree is None else self.finest)[row])
-
     def finest_corrections(self) -> dict[str, int]:
-        """Corrections as a model keeps them; in a merge tree they lead to the finest clusters."""
-        if self.tree is None or not self.corrections:
+        """Corrections as a model keeps them: they lead to the finest clusters."""
+        if not self.corrections:
             return self.corrections
         rows = np.flatnonzero(self.labels >= 0)
         now = {fingerprint(self.texts[row]): int(self.finest[row]) for row in rows}
@@ -196,8 +190,7 @@ class Draft:
 
     def shown(self, cluster: int) -> str:
         """A cluster as sentences call it."""
-        hidden = {} if self.tree is None else self.tree.names
-        name = self.names.get(cluster, hidden.get(cluster))
+        name = self.names.get(cluster, self.known.get(cluster))
         return f"{cluster} ({name})" if name else str(cluster)
 
 
@@ -270,7 +263,7 @@ def apply_edits(edits: Sequence[Edit], draft: Draft) -> None:
 
 def _merge(edit: Edit, draft: Draft) -> None:
     """The first cluster named takes the rows of the others, whose numbers are retired."""
-    touched = {*edit.clusters} if draft.tree is None else draft.tree.touched(edit.clusters)
+    touched = draft.tree.touched(edit.clusters)
     into, *others = edit.clusters
     said = ", ".join(draft.shown(cluster) for cluster in others)
     before = draft.shown(into)
@@ -282,14 +275,11 @@ def _merge(edit: Edit, draft: Draft) -> None:
     draft.rename(into, edit.names[0] if edit.names else None)
     draft.labels[np.isin(draft.labels, others)] = into
     draft.corrections.update({m: into for m, c in draft.corrections.items() if c in others})
-    if draft.tree is not None:
-        finest = [leaf for cluster in edit.clusters for leaf in draft.tree.below(cluster)]
-        draft.finest[np.isin(draft.finest, finest)] = into
-        draft.steps.append(Merge(tuple(finest), into))
-        draft.tree = draft.tree.joined(edit.clusters)
-        draft.renewed |= touched
-    else:
-        draft.steps.append(Merge(edit.clusters, into))
+    finest = [leaf for cluster in edit.clusters for leaf in draft.tree.below(cluster)]
+    draft.finest[np.isin(draft.finest, finest)] = into
+    draft.steps.append(Merge(tuple(finest), into))
+    draft.tree = draft.tree.joined(edit.clusters)
+    draft.renewed |= touched
     draft.moved = True
     named = f", now {edit.names[0]}" if edit.names else ""
     draft.done.append(f"merged {said} into {before}{named}: {counted(draft.size(into), 'row')}")
@@ -298,7 +288,7 @@ def _merge(edit: Edit, draft: Draft) -> None:
 def _split(edit: Edit, draft: Draft) -> None:
     """The parts that the merge tree has, or else those of k-means."""
     (cluster,) = edit.clusters
-    if draft.tree is None or not _open(edit, draft, draft.tree, cluster):
+    if not _open(edit, draft, draft.tree, cluster):
         _split_by_kmeans(edit, draft, cluster)
 
 
@@ -315,7 +305,7 @@ def _open(edit: Edit, draft: Draft, tree: Tree, cluster: int) -> bool:
     rows = np.flatnonzero(draft.labels == cluster)
     draft.labels[rows] = [cut[leaf] for leaf in draft.finest[rows].tolist()]
     parts.sort(key=lambda part: (-draft.size(part), part))
-    draft.names |= {part: tree.names.get(part) for part in parts}
+    draft.names |= {part: draft.known.get(part) for part in parts}
     for part, name in zip(parts, edit.names, strict=False):
         draft.rename(part, name)
     draft.follow_corrections({cluster})
@@ -326,10 +316,7 @@ def _open(edit: Edit, draft: Draft, tree: Tree, cluster: int) -> bool:
 
 
 def _split_by_kmeans(edit: Edit, draft: Draft, cluster: int) -> None:
-    """K-means on the vectors of the cluster; the largest part keeps the number.
-
-    In a merge tree it stays that of the cluster, which coarser cuts show.
-    """
+    """K-means on the vectors of the cluster, whose number is that of coarser cuts."""
     vectors = draft.get_vectors()[draft.rows(cluster)]
     distinct = len(np.unique(vectors, axis=0))
     if distinct < edit.into:
@@ -345,23 +332,21 @@ def _split_by_kmeans(edit: Edit, draft: Draft, cluster: int) -> None:
             f"{edit.where}: no {edit.into} parts were found in cluster {cluster}; ask for fewer."
         )
     order, free = np.argsort(-sizes, kind="stable"), count(draft.next_id)
-    first = cluster if draft.tree is None else next(free)
-    ids = (first, *(next(free) for _ in range(edit.into - 1)))
+    ids = tuple(next(free) for _ in range(edit.into))
     for i, wanted in enumerate(edit.names):
         _check_free(edit, draft, wanted, cluster, edit.names[:i])
     said = draft.shown(cluster)
-    draft.renew(edit.clusters if draft.tree is None else draft.tree.touched([cluster]))
+    draft.renew(draft.tree.touched([cluster]))
     step = Split(cluster, ids, parts_assigner(found.centers[order], vectors, seed))
     rows = np.flatnonzero(draft.labels == cluster)
     draft.labels[rows] = np.array(ids)[
         step.assigner.logits(draft.get_vectors()[rows]).argmax(axis=1)
     ]
-    if draft.tree is not None:
-        if cluster not in draft.tree.leaves:
-            draft.steps.append(Merge(tuple(draft.tree.below(cluster)), cluster))
-        draft.tree = draft.tree.divided(cluster, ids, free)
-        draft.finest[rows] = draft.labels[rows]
-        del draft.names[cluster]
+    if cluster not in draft.tree.leaves:
+        draft.steps.append(Merge(tuple(draft.tree.below(cluster)), cluster))
+    draft.tree = draft.tree.divided(cluster, ids, free)
+    draft.finest[rows] = draft.labels[rows]
+    del draft.names[cluster]
     for part, name in zip(ids, edit.names or [None] * edit.into, strict=True):
         draft.rename(part, name)
     draft.follow_corrections({cluster})
@@ -418,8 +403,7 @@ def _move(edit: Edit, draft: Draft) -> None:
                 f"instead: 'merge: [{to}, {cluster}]'."
             )
     draft.correct(rows, to)
-    if draft.tree is not None:
-        draft.finest[leaving] = draft.nearest_finest(leaving, to)
+    draft.finest[leaving] = draft.nearest_finest(leaving, to)
     draft.done.append(f"moved {counted(len(leaving), 'row')} to {draft.shown(to)}")
 
 
@@ -443,30 +427,24 @@ def _delete(edit: Edit, draft: Draft) -> None:
 
 
 def _delete_one(edit: Edit, draft: Draft, cluster: int) -> None:
-    gone, tree = {cluster}, draft.tree
-    if tree is not None:
-        gone |= {*tree.nodes_in(cluster)}
+    tree = draft.tree
     if len(draft.names) < 2:
         raise DataError(
             f"{edit.where}: there is no other cluster that could take the rows of {cluster}; "
             "leave the edit out."
         )
     said, rows = draft.shown(cluster), np.flatnonzero(draft.labels == cluster)
-    draft.renew(gone)
+    draft.renew(tree.nodes_in(cluster))
     draft.retire(cluster)
     draft.corrections = {m: c for m, c in draft.corrections.items() if c != cluster}
-    if tree is not None:
-        if cluster not in tree.leaves:
-            draft.steps.append(Merge(tuple(tree.below(cluster)), cluster))
-        draft.tree = tree.joined([cluster]).without([cluster])[0]
+    if cluster not in tree.leaves:
+        draft.steps.append(Merge(tuple(tree.below(cluster)), cluster))
+    draft.tree = tree.joined([cluster]).without([cluster])[0]
     draft.steps.append(Delete(cluster))
-    assert draft.get_assigner is not None
     assigner = draft.get_assigner().then(*draft.steps)
     finest = assigner.finest_logits(draft.get_vectors()[rows]).argmax(axis=1)
-    draft.labels[rows] = finest
-    if draft.tree is not None:
-        cut = draft.tree.cut()
-        draft.finest[rows], draft.labels[rows] = finest, [cut[leaf] for leaf in finest.tolist()]
+    cut = draft.tree.cut()
+    draft.finest[rows], draft.labels[rows] = finest, [cut[leaf] for leaf in finest.tolist()]
     draft.moved = True
     inside = draft.labels[rows[~draft.outliers[rows]]].tolist()
     to = ", ".join(f"{count:,} to {draft.shown(i)}" for i, count in Counter(inside).most_common())

@@ -1,4 +1,4 @@
-"""Edits on a run folder or on a fitted model: from a draft of the edits to the next clustering."""
+"""Edits on a run folder: from a draft of the edits to the next clustering."""
 
 from __future__ import annotations
 
@@ -16,12 +16,8 @@ from coterie.arrays.assign import probabilities
 from coterie.arrays.metrics import silhouette
 from coterie.arrays.outliers import OutlierLimit
 from coterie.describe import Cluster, describe_nodes, names_by_number
-from coterie.describe.hierarchy import (
-    Hierarchy,
-    build_hierarchy,
-)
-from coterie.describe.tree import Tree, TreeRows, need_tree
-from coterie.errors import DataError, UsageError, counted
+from coterie.describe.tree import TreeRows, by_number, node_names, rename_nodes, with_parents
+from coterie.errors import DataError, counted
 from coterie.models.clusterer import TextClusterer
 from coterie.models.edited import Merge, Step, correct, edited
 from coterie.runs.clustering import (
@@ -32,12 +28,11 @@ from coterie.runs.clustering import (
     with_results,
 )
 from coterie.runs.editing.apply import Draft, apply_edits, prune
-from coterie.runs.editing.parse import Edit, read_edits
+from coterie.runs.editing.parse import read_edits
 from coterie.runs.page_data import SILHOUETTE, make_map
 from coterie.runs.store import opened, save
 from coterie.runs.store import undo as undo_change
 from coterie.runs.table import result_columns
-from coterie.texts import texts_from
 
 MISMATCHED = 0.05  # share of rows on which table and model may differ by rounding
 
@@ -64,29 +59,26 @@ class Edited:
 
 
 def edit(
-    target: Any,
+    run: str | Path,
     edits: object,
     *,
-    texts: Any = None,
     dry_run: bool = False,
     version: str | None = None,
-) -> Any:
-    """Merge, split, rename or delete clusters of a run or a model; move texts.
+) -> Edited:
+    """Merge, split, rename or delete clusters of a run; move texts.
 
     All edits are checked before anything changes. Numbers are stable: a merge keeps the number of
-    the first cluster named, the largest part of a split keeps its number, and a number that is
-    retired is never used again. In a run with a merge tree a split shows the parts that it has, if
-    there are so many; the cluster itself is there again when a coarser cut shows it.
+    the first cluster named, and a number that is retired is never used again. A split shows the
+    parts that the tree has, if there are so many, else parts with new numbers; the cluster itself
+    is there again when a coarser cut shows it.
 
     Parameters
     ----------
-    target : str, Path or TextClusterer
+    run : str or Path
         The folder of a finished run, whose files are written anew and whose earlier state is kept
-        for :func:`undo`; or a fitted model, which is copied.
+        for :func:`undo`.
     edits : str, Path, mapping or list of mappings
         A YAML or JSON file, or the same as values: ``[{"merge": [3, 7], "name": "Refunds"}]``.
-    texts : sequence of str, optional
-        Of a model, the texts it was fitted on: needed for "move".
     dry_run : bool, default=False
         Check the edits of a run and say what they would do, without writing.
     version : str, optional
@@ -94,21 +86,18 @@ def edit(
 
     Returns
     -------
-    Edited or TextClusterer
-        For a run, what was done; for a model, the edited copy. Its labels are the stable numbers;
-        ``predict_proba`` has a column for every number, zero for those that are retired.
+    Edited
+        What was done.
     """
     wanted = read_edits(edits)
-    if isinstance(target, TextClusterer):
-        return _edit_model(target, wanted, texts)
-    folder = check_path("target", target)
-    with opened(folder, version=version, to_write=not dry_run) as run:
-        draft = Draft.of(run)
+    folder = check_path("run", run)
+    with opened(folder, version=version, to_write=not dry_run) as before:
+        draft = Draft.of(before)
         apply_edits(wanted, draft)
         names = {i: name or "" for i, name in sorted(draft.names.items())}
         if not dry_run:
-            after = take_edits(run, draft)
-            save(run, after, done=draft.done)
+            after = take_edits(before, draft)
+            save(before, after, done=draft.done)
             names = after.names
     return Edited(folder, tuple(draft.done), names, tuple(draft.notes))
 
@@ -122,9 +111,9 @@ def cut(run: str | Path, clusters: int | str, *, version: str | None = None) -> 
     Parameters
     ----------
     run : str or Path
-        The folder of a finished run that found its number of clusters itself.
+        The folder of a finished run.
     clusters : int or str
-        Number of clusters, or "broad", "medium" or "fine".
+        Number of clusters, or the name of a level: "broad", "medium", "fine", "level_1".
     version : str, optional
         Only if this is the ``Run.version`` of the run.
 
@@ -135,11 +124,11 @@ def cut(run: str | Path, clusters: int | str, *, version: str | None = None) -> 
     """
     folder = check_path("run", run)
     with opened(folder, version=version) as before:
-        tree = need_tree(before.tree).at_level(clusters)
+        tree = before.tree.at_level(clusters)
         draft, places = Draft.of(before), {**tree.cut(), -1: -1}
         draft.labels = np.array([places[leaf] for leaf in draft.finest.tolist()], dtype=np.int64)
         draft.corrections = {mark: places[leaf] for mark, leaf in draft.led_to.items()}
-        draft.names = {i: tree.names.get(i) for i in tree.shown()}
+        draft.names = {i: draft.known.get(i) for i in tree.shown()}
         draft.tree, draft.moved = tree, True
         done = [f"cut into {counted(tree.at, 'cluster')}"]
         save(before, take_edits(before, draft), done=done)
@@ -163,41 +152,6 @@ def undo(run: str | Path, *, version: str | None = None) -> int:
     return undo_change(check_path("run", run), version=version)
 
 
-def _edit_model(model: TextClusterer, wanted: Sequence[Edit], texts: Any) -> TextClusterer:
-    if not hasattr(model, "distinct_vectors_"):
-        raise UsageError(
-            "edit: the model was loaded, so it does not know its training texts; edit the "
-            "folder of its run, or a model fitted in this process."
-        )
-    if texts is None and any(e.kind == "move" for e in wanted):
-        raise UsageError("texts: pass the texts the model was fitted on; 'move' looks them up.")
-    labels = np.asarray(model.labels_).copy()
-    assigner = edited(model.assigner_, model.n_clusters_)
-    if assigner.cut:
-        raise UsageError("edit: the clusters are a cut of a merge tree; edit the run's folder.")
-    given = [f"{i}" if i >= 0 else "" for i in model.rows_] if texts is None else texts_from(texts)
-    if len(given) != len(labels):
-        raise UsageError(f"texts: {len(given)} for a model of {len(labels)} texts.")
-    draft = Draft(
-        texts=given,
-        labels=labels,
-        get_vectors=lambda: model.vectors_,
-        names={i: None for i in assigner.clusters},
-        next_id=assigner.width,
-        corrections=dict(model.corrections_),
-        get_assigner=lambda: assigner,
-        seed=model.seed_,
-    )
-    apply_edits(wanted, draft)
-    out = copy.copy(model)
-    out.assigner_ = assigner.then(*draft.steps)
-    out.labels_, out.n_clusters_ = draft.labels, len(draft.names)
-    out.corrections_ = draft.corrections
-    rows = dict(model.corrected_rows_) | dict(draft.bound_rows())
-    out.corrected_rows_ = {row: int(draft.labels[row]) for row in rows}
-    return out
-
-
 def take_edits(run: Clustering, draft: Draft) -> Clustering:
     """The run with the edits of a draft; what else changed by them is added to its notes.
 
@@ -212,14 +166,8 @@ def take_edits(run: Clustering, draft: Draft) -> Clustering:
 def _moved(run: Clustering, draft: Draft) -> Clustering:
     """Model, table, clusters, levels and map; changes the facts about outliers and given names."""
     model, p = edit_model(run, draft)
-    facts, tree = dict(run.facts), None
-    levels: Hierarchy | TreeRows | None
-    if draft.tree is None:
-        hierarchy, clusters = _nest(run, draft, _describe(run, draft, p))
-        levels = hierarchy
-    else:
-        tree, clusters = _describe_tree(run, draft, draft.tree, p)
-        hierarchy, levels = tree.above(), TreeRows(tree, draft.finest)
+    facts, (nodes, clusters) = dict(run.facts), _describe_tree(run, draft, p)
+    levels = TreeRows(draft.tree, node_names(nodes), draft.finest)
     unknown = np.full(len(p), np.nan)
     called = names_by_number(clusters, p.shape[1])
     results = result_columns(draft.labels, p, called, unknown, draft.outliers, levels)
@@ -229,41 +177,32 @@ def _moved(run: Clustering, draft: Draft) -> Clustering:
     return replace(
         run,
         facts=facts,
-        table=with_results(run.table, results, hierarchy),
+        table=with_results(run.table, results),
         clusters=clusters,
-        hierarchy=hierarchy,
-        tree=tree,
+        tree=draft.tree,
+        nodes=nodes,
         map=remap(run, draft),
         fitted=model,
     )
 
 
-def _nest(
-    run: Clustering, draft: Draft, clusters: list[Cluster]
-) -> tuple[Hierarchy | None, list[Cluster]]:
-    """Coarser levels of a run without a merge tree, and the clusters with their parents."""
-    levels = run.facts.get("handover", {}).get("levels")
-    if not levels:
-        return run.hierarchy, clusters
-    return build_hierarchy(run.texts, draft.marked, run.vectors, clusters, levels)
-
-
 def _describe_tree(
-    run: Clustering, draft: Draft, tree: Tree, p: Floats
-) -> tuple[Tree, list[Cluster]]:
-    """The merge tree with its clusters described anew, if they changed, and those shown."""
-    assert run.tree is not None
-    given = draft.given_names()
-    tree = tree.renamed(given)
+    run: Clustering, draft: Draft, p: Floats
+) -> tuple[dict[int, Cluster], list[Cluster]]:
+    """All clusters of the tree, described anew if they changed; and those that are shown."""
+    given, tree = draft.given_names(), draft.tree
+    here = {*tree.leaves, *tree.inside()}
+    nodes = rename_nodes({i: c for i, c in run.nodes.items() if i in here}, given)
     marked, before = (np.where(r.outliers, -1, r.finest) for r in (draft, run))
     if tree.merges != run.tree.merges or not np.array_equal(marked, before):
-        names = {**tree.names, **dict.fromkeys(draft.renewed & tree.nodes.keys()), **given}
+        names = {**node_names(nodes), **dict.fromkeys(draft.renewed & nodes.keys()), **given}
         kept = {i: name for i, name in names.items() if name is not None}
-        nodes = describe_nodes(run.texts, marked, tree.inside(), run.vectors, names=kept)
-        said = {i: c for i, c in tree.nodes.items() if i in draft.described}
-        tree = replace(tree, nodes={c.id: c for c in as_said(list(nodes.values()), said)})
-    draft.names = {i: tree.names.get(i, name) for i, name in draft.names.items()}
-    return tree.showing(_describe(run, draft, p))
+        said = {i: c for i, c in nodes.items() if i in draft.described}
+        found = describe_nodes(run.texts, marked, tree.inside(), run.vectors, names=kept)
+        nodes = by_number({}, as_said(list(found.values()), said))
+    draft.names = {i: nodes[i].name if i in nodes else name for i, name in draft.names.items()}
+    clusters = with_parents(tree, nodes, _describe(run, draft, p))
+    return by_number(nodes, clusters), clusters
 
 
 def edit_model(run: Clustering, draft: Draft) -> tuple[TextClusterer, Floats]:
@@ -272,24 +211,20 @@ def edit_model(run: Clustering, draft: Draft) -> tuple[TextClusterer, Floats]:
     Where the model on this machine would put a text elsewhere than the table does, by another
     rounding, the table is right: the text is bound to its cluster.
     """
-    if draft.tree is not None:
-        draft.tree, steps = prune(draft.tree, draft.finest, draft.outliers)
-        draft.steps += steps
+    draft.tree, steps = prune(draft.tree, draft.finest, draft.outliers)
+    draft.steps += steps
     model = copy.copy(run.model)
     assigner = edited(model.assigner_, model.n_clusters_).then(*draft.steps)
     filled = np.array([text != "" for text in draft.texts])
-    if draft.tree is not None:
-        assigner = replace(assigner, cut=draft.tree.cut())
+    assigner = replace(assigner, cut=draft.tree.cut())
     model.assigner_, model.n_clusters_ = assigner, len(draft.names)
     p = np.zeros((len(filled), assigner.width))
     p[filled] = probabilities(assigner.logits(run.vectors[filled]))
     model.outlier_limit_ = edited_limit(model.outlier_limit_, draft.steps)
     bound = [row for row, _ in draft.bound_rows()]
     wrong = (draft.labels >= 0) & (p.argmax(axis=1) != draft.labels)
-    if assigner.cut:
-        wrong[filled] |= (
-            assigner.finest_logits(run.vectors[filled]).argmax(axis=1) != draft.finest[filled]
-        )
+    finest = assigner.finest_logits(run.vectors[filled]).argmax(axis=1)
+    wrong[filled] |= finest != draft.finest[filled]
     wrong |= _wrongly_odd(model, run, draft, filled)
     wrong[bound], wrong[draft.outliers] = False, False  # to bind an outlier would make it none
     if wrong.sum() > max(1, MISMATCHED * filled.sum()):
@@ -301,7 +236,7 @@ def edit_model(run: Clustering, draft: Draft) -> tuple[TextClusterer, Floats]:
     for row in np.flatnonzero(wrong):
         draft.correct(np.array([row]), int(draft.labels[row]))
     model.corrections_ = draft.finest_corrections()
-    model.corrected_rows_ = {row: draft.finest_of(row) for row, _ in draft.bound_rows()}
+    model.corrected_rows_ = {row: int(draft.finest[row]) for row, _ in draft.bound_rows()}
     p = np.asarray(correct(model, p))
     left = (draft.labels >= 0) & ~draft.outliers & (p.argmax(axis=1) != draft.labels)
     left = np.flatnonzero(left)
@@ -337,14 +272,13 @@ def _wrongly_odd(model: TextClusterer, run: Clustering, draft: Draft, filled: Bo
     if model.outlier_limit_ is None:
         return out
     scores = model._outlier_index().scores(run.vectors[filled])
-    clusters = draft.labels if draft.tree is None else draft.finest
-    out[filled] = model.outlier_limit_.marks(scores, np.asarray(clusters[filled]))
+    out[filled] = model.outlier_limit_.marks(scores, np.asarray(draft.finest[filled]))
     return np.asarray(out & ~draft.outliers)
 
 
 def _describe(run: Clustering, draft: Draft, p: Floats) -> list[Cluster]:
     topics, said = {}, {}
-    for cluster in run.clusters if run.tree is None else run.tree.nodes.values():
+    for cluster in run.nodes.values():
         if cluster.id not in draft.names:
             continue
         was, now = run.rows_in(cluster.id), draft.labels == cluster.id
