@@ -233,8 +233,10 @@ def test_linkage_is_taken_if_it_keeps_clearly_more_neighbours_together() -> None
     )
 
 
-def test_kept_numbers_are_those_of_the_leaves() -> None:
+def test_numbers_of_the_places_may_stay() -> None:
     x, _, labels = spread(np.repeat(30, 4), 1)
-    tree = grow(x, labels, 4, 0, numbers=[7, 2, 9, 4], first=20)
-    assert tree.leaves == (7, 2, 9, 4) and sorted(tree.inside()) == [20, 21, 22]
+    tree = grow(x, labels, 4, 0, keep=True)
+    assert tree.leaves == (0, 1, 2, 3) and sorted(tree.inside()) == [4, 5, 6]
     assert "fine" not in tree.levels
+    other = tree.renumbered({0: 7, 3: 9, 4: 20})
+    assert other.leaves == (1, 2, 7, 9) and sorted(other.inside()) == [5, 6, 20]

@@ -21,8 +21,8 @@ def glance_at(facts: dict[str, Any], clusters: list[Cluster]) -> Overview:
     """Of a run whose tree has no other level."""
     numbers = [c.id for c in clusters]
     merges = [(len(numbers) + i - 1 if i else 0, i + 1) for i in range(len(numbers) - 1)]
-    tree = numbered(merges, np.ones(len(numbers), dtype=np.int64), len(numbers), numbers)
-    tree = replace(tree, levels={"fine": tree.finest})
+    tree = numbered(merges, np.ones(len(numbers), dtype=np.int64), len(numbers), keep=True)
+    tree = replace(tree, levels={"fine": tree.finest}).renumbered(dict(enumerate(numbers)))
     return make_overview(facts, clusters, tree, {c.id: c for c in clusters})
 
 
@@ -109,7 +109,7 @@ def test_after_an_update_its_rows_count() -> None:
 def test_themes_are_of_the_coarsest_level_that_tells_enough() -> None:
     clusters = [cluster(i, 30 - i, 1, 2, 3, i) for i in range(8)]
     joined = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9), (10, 11), (12, 13)]
-    tree = numbered(joined, np.ones(8, dtype=np.int64), 8, range(8))
+    tree = numbered(joined, np.ones(8, dtype=np.int64), 8, keep=True)
     nodes = {c.id: c for c in clusters}
     for number, inside in tree.inside().items():
         nodes[number] = replace(nodes[inside[0]], id=number, name=f"Group {number}", size=2)

@@ -16,6 +16,7 @@ from coterie.arrays.metrics import accuracy
 from coterie.arrays.neighbors import nearest_rows
 from coterie.arrays.ridge import RidgeClassifier
 from coterie.models import auto
+from trees import nested_texts
 
 
 def fit(x, labels, k, weights=None):
@@ -133,7 +134,7 @@ def test_the_classifier_reassigns_what_a_clustering_got_wrong(corpus, monkeypatc
         return np.where(rng.random(len(true)) < 0.2, rng.integers(0, 6, len(true)), true)
 
     monkeypatch.setattr(runs_module, "consensus", spoiled)
-    monkeypatch.setattr(Auto, "_even", True)  # linkage would be better
+    monkeypatch.setattr(Auto, "_medium", 1)  # linkage would be better
     model = Auto(6, encoder="tfidf-svd", random_state=0).fit(texts)
     assert 0.1 < model.choice_["moved"] < 0.25
     assert adjusted_rand_score(truth, model.labels_) > 0.9
@@ -218,7 +219,7 @@ def test_unequal_sizes_are_found_by_linkage(effort: str, tail, tmp_path) -> None
 def test_a_caller_may_ask_for_the_consensus_alone(tail) -> None:
     texts, truth = tail
     model = Auto(30, encoder="tfidf-svd", effort="quick", random_state=0)
-    model._even = True
+    model._medium = 1
     model.fit(texts)
     assert "sizes" not in model.choice_ and len(np.unique(model.labels_)) == 30
     assert accuracy(truth, model.labels_) < 0.8  # large topics are cut up
@@ -348,3 +349,16 @@ def test_small_changes_of_the_vectors_change_little(corpus, model: Auto, monkeyp
 
     monkeypatch.setattr(Auto, "_initial_assigner", moved)
     assert accuracy(first, Auto(6, encoder="tfidf-svd", random_state=0).fit(texts).labels_) > 0.97
+
+
+def test_a_number_that_is_found_shows_a_cut_of_finer_clusters(topics) -> None:
+    """The tree is part of the fit; another fit, or one with a number, knows nothing of it."""
+    model = Auto("auto", encoder="tfidf", random_state=0).fit(nested_texts())
+    tree, k = model.tree_, model.n_clusters_
+    assert tree.at == k == len(np.unique(model.labels_)) < tree.finest
+    cut = tree.cut()
+    assert [cut[leaf] for leaf in model.leaf_labels_.tolist()] == model.labels_.tolist()
+    np.testing.assert_array_equal(model.predict(nested_texts()), model.labels_)
+    model.set_params(n_clusters=3).fit(topics[0])
+    assert (model.tree_.leaves, model.tree_.at) == ((0, 1, 2), 3)
+    np.testing.assert_array_equal(model.leaf_labels_, model.labels_)

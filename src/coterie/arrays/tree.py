@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from numbers import Integral
 
 import numpy as np
@@ -246,12 +245,11 @@ class Tree:
             ]
             left = [one for one in tree.leaves if one != leaf]
             tree = tree._changed(left, merges, tree.at - (leaf in tree.shown()))
-            tree = tree._renumbered(beside, number)
+            tree = tree.renumbered({beside: number})
         return tree, steps
 
-    def _renumbered(self, old: int, new: int) -> Tree:
-        """The tree in which a cluster has another number."""
-        number = {old: new}
+    def renumbered(self, number: Mapping[int, int]) -> Tree:
+        """The tree in which some clusters have other numbers."""
         merges = tuple(
             (number.get(union, union), number.get(one, one), number.get(other, other))
             for union, one, other in self.merges
@@ -290,14 +288,14 @@ class Tree:
         return Tree(tuple(sorted(leaves)), pairs, dict(reversed(levels.items())), at)
 
 
-def grow(  # noqa: PLR0913 - what is known comes in several forms
+def grow(
     vectors: Floats,
     labels: Ints,
     medium: int,
     seed: int,
-    numbers: Sequence[int] | None = None,
-    first: int = 0,
     around: Neighborhood | None = None,
+    *,
+    keep: bool = False,
 ) -> Tree:
     """Merge the clusters of a fine clustering, two at a time, down to one.
 
@@ -311,21 +309,20 @@ def grow(  # noqa: PLR0913 - what is known comes in several forms
         Clusters of the medium level, at most as many as there are.
     seed : int
         Draws the texts that are smoothed, where there are more than 10,000.
-    numbers : sequence of int, optional
-        Numbers of the clusters to keep, if none is finer than the medium level.
-    first : int, default=0
-        Numbers of other clusters begin here, at least.
     around : Neighborhood, optional
         Of all texts, if it is known and there are no more than 10,000.
+    keep : bool, default=False
+        Whether the medium level is the finest one, whose clusters keep their numbers; there are
+        ``medium``, of which some may have no text.
 
     Returns
     -------
     Tree
         ``leaves`` has the number of each cluster, in the order of labels.
     """
-    k = int(labels.max()) + 1 if numbers is None else len(numbers)
+    k = medium if keep else int(labels.max()) + 1
     if k == 1:
-        return numbered([], np.bincount(labels), 1, numbers, first)
+        return numbered([], np.bincount(labels), 1)
     rows = some_rows(len(vectors), MERGED, seed, "tree")
     rows = np.union1d(rows, np.unique(labels, return_index=True)[1])  # some of every cluster
     around = neighborhood(vectors[rows], medium) if around is None else around.suited(medium)
@@ -340,7 +337,7 @@ def grow(  # noqa: PLR0913 - what is known comes in several forms
     graph = around.near[:, 1 : COMPARED + 1]
     if unequal(merges, others, labels[rows], graph, medium):
         merges = others
-    return numbered(merges, sizes, medium, numbers, first)
+    return numbered(merges, sizes, medium, keep=keep)
 
 
 def unequal(
@@ -377,8 +374,8 @@ def numbered(
     merges: Sequence[tuple[int, int]],
     sizes: Ints,
     medium: int,
-    numbers: Sequence[int] | None = None,
-    first: int = 0,
+    *,
+    keep: bool = False,
 ) -> Tree:
     """The tree of merges of places ``0`` to ``k - 1``, with numbers for people.
 
@@ -393,10 +390,8 @@ def numbered(
         Texts of each.
     medium : int
         Clusters of the medium cut.
-    numbers : sequence of int, optional
-        Those of the places, to keep where the medium cut is the finest.
-    first : int, default=0
-        Other numbers begin here, at least.
+    keep : bool, default=False
+        Whether the clusters have the numbers of their places, where the medium cut is the finest.
 
     Returns
     -------
@@ -420,10 +415,7 @@ def numbered(
     order += range(k + done, k + len(merges))
     for one, other in reversed(merges[:done]):
         order += sorted((one, other), key=lambda place: (-total[place], place))
-    number = {place: first + i for i, place in enumerate(order)}
-    if numbers is not None:
-        free = count(max([first, *(i + 1 for i in numbers)]))
-        number = dict(enumerate(numbers)) | {place: next(free) for place in order[k:]}
+    number = {place: place if keep else i for i, place in enumerate(order)}
     named = tuple(
         (number[k + i], number[one], number[other]) for i, (one, other) in enumerate(merges)
     )

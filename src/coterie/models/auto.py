@@ -28,6 +28,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -59,8 +60,10 @@ from coterie.arrays.consensus import (
 from coterie.arrays.graph import principal_directions, principal_part
 from coterie.arrays.guided import Guided
 from coterie.arrays.kmeans import KMeans
-from coterie.arrays.metrics import accuracy
+from coterie.arrays.metrics import accuracy, cluster_means
+from coterie.arrays.neighbors import nearest_by_distance
 from coterie.arrays.ridge import RidgeClassifier
+from coterie.arrays.tree import Tree, grow
 from coterie.encoders import (
     AUTO,
     BagOfWords,
@@ -78,6 +81,7 @@ from coterie.encoders.lexical import NGRAM_WEIGHT
 from coterie.encoders.reading import WHOLE
 from coterie.models.clusterer import WeightedClusterer
 from coterie.models.core import kmeans_assigner, metric_assigner
+from coterie.models.edited import EditedAssigner, Merge
 
 log = logging.getLogger(__name__)
 Effort = Literal["quick", "standard", "best"]
@@ -145,9 +149,6 @@ class Auto(WeightedClusterer):
 
     name: ClassVar[str] = "auto"
     _saved_attributes: ClassVar[tuple[str, ...]] = ("choice_",)
-    # True for the fine clusters of a merge tree: fewer runs of k-means, and no test of the sizes,
-    # which is done when they are merged.
-    _even = False
 
     encoder: Any = AUTO
     effort: Effort = "standard"
@@ -250,10 +251,39 @@ class Auto(WeightedClusterer):
                 scale = scale_for(distances[known], expected)
                 self.__dict__["assigner_"] = replace(assigner, inner=replace(inner, scale=scale))
         self.__dict__.pop("_encoder", None)
+        medium = self.__dict__.pop("_medium", None)
+        if medium is not None and self.n_clusters_ > medium > 1:
+            self._show(medium)
+
+    def _fit_finer(self, shown: int, finest: int) -> int:
+        """With nothing known about the texts, the finest clusters, of which a tree is made."""
+        if self._known is not None:
+            return shown
+        self._medium = shown
+        return finest
+
+    def _show(self, medium: int) -> None:
+        """Make a tree of the clusters, and show the cut that has so many."""
+        x, fine = self.distinct_vectors_, self.labels_
+        places, sizes = self._on_distinct(fine), np.bincount(fine[fine >= 0])
+        into = small_into(x, places, sizes, medium)
+        tree = grow(x, into[places], medium, self.seed_, self.__dict__.get("_near"))
+        leaf = np.array(tree.leaves)[into]
+        cut = tree.cut()
+        shown = np.array([cut[i] for i in leaf.tolist()])
+        self.__dict__["tree_"] = tree
+        self._leaf_labels = np.append(leaf, -1)[fine]
+        self.labels_ = np.append(shown, -1)[fine]
+        self.n_clusters_ = medium
+        assigner = _leaf_assigner(self.assigner_, tree, leaf)
+        if self.choice_:  # not of vectors of the user's own, which are not clustered by it
+            sure = self._confidence(x, shown[places], self.seed_, medium)
+            assigner = assigner.calibrated(x, sure)
+        self.assigner_ = assigner
 
     def n_fitted(self, n: int, n_clusters: int) -> int:
         """How many of ``n`` different texts are clustered; the others are classified."""
-        least = 0 if self._even else min(PER_CLUSTER * n_clusters, CEILING)
+        least = 0 if self._medium else min(PER_CLUSTER * n_clusters, CEILING)
         return min(n, max(CLUSTERED[self.effort], least, n_clusters))
 
     def remarks(self) -> list[str]:
@@ -293,7 +323,7 @@ class Auto(WeightedClusterer):
 
     def _cluster(self, x: Floats, weights: Floats, seed: int, seeds: Ints) -> Ints:
         """The consensus of k-means runs on smoothed vectors, guided by what is known."""
-        runs = (FINE_RUNS if self._even else RUNS)[self.effort]
+        runs = (FINE_RUNS if self._medium else RUNS)[self.effort]
         device = check_device(self.device)
         near = neighborhood(x, self._k, flatten=FLATTEN, device=device)
         # Outlier scores and the merge tree need no search of their own then.
@@ -317,7 +347,7 @@ class Auto(WeightedClusterer):
         stability = float(np.mean([accuracy(labels, one) for one in labelings]))
         self.choice_ = {"neighbors": near.k, "rounds": ROUNDS if near.k else 0, "runs": runs}
         self.choice_["stability"] = round(stability, 4)
-        if not self._even:
+        if not self._medium:
             labels, sizes = by_sizes(x, near, labels, self._k, weights, seed, device=device)
             self.choice_.update(sizes)
             least = 2 if self._unequal() else TINY
@@ -358,6 +388,51 @@ class Auto(WeightedClusterer):
         self.choice_["plain"] = round(share, 4)
         intercept, slope = CONFIDENCE
         return float(1 / (1 + np.exp(-(intercept + slope * share))))
+
+
+def small_into(vectors: Floats, labels: Ints, sizes: Ints, medium: int) -> Ints:
+    """What fine clusters of one or two texts are part of: the nearest of the others.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, d)
+        Of different texts.
+    labels : ndarray of shape (n,)
+        Their clusters.
+    sizes : ndarray of shape (k,)
+        Texts of each.
+    medium : int
+        Clusters that have to be left.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        New labels of the clusters, from 0 on.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0], [0.1], [8.0], [9.0]], dtype=np.float32)
+    >>> small_into(x, np.array([0, 0, 1, 2]), np.array([3, 2, 4]), 1)
+    array([0, 1, 1])
+    """
+    small, out = sizes < TINY, np.arange(len(sizes))
+    n_large = int((~small).sum())
+    if n_large == len(sizes) or n_large < medium:
+        return out
+    means = cluster_means(vectors, labels, len(sizes))[0].astype(np.float32)
+    out[~small] = np.arange(n_large)
+    out[small] = nearest_by_distance(means[small], means[~small])
+    return out
+
+
+def _leaf_assigner(inner: Any, tree: Tree, leaf: Ints) -> EditedAssigner:
+    """The finest clusters as a tree numbers them, and the cut that it shows."""
+    place, steps, free = [], [], count(tree.highest + 1)
+    for i, number in enumerate(leaf.tolist()):
+        place.append(next(free) if number in place else number)
+        if place[i] != number:
+            steps.append(Merge((place[i], number), number))
+    return EditedAssigner(inner, tuple(place), tuple(steps), cut=tree.cut())
 
 
 def _nearest_text(vectors: Floats, labels: Ints) -> Assigner:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, ParamSpec, Self, TypedDict, TypeVar, Unpack, cast
 
@@ -13,6 +14,7 @@ from coterie._util.threads import one_blas_thread
 from coterie._util.types import Floats, Ints
 from coterie._util.validation import check_choice, check_path
 from coterie.arrays.assign import probabilities
+from coterie.arrays.tree import Tree, grow
 from coterie.errors import UsageError
 from coterie.models import storage
 from coterie.models.core import ClustererCore
@@ -84,6 +86,10 @@ class TextClusterer(
     encoder_ : Encoder
     assigner_ : Assigner
         How vectors become labels.
+    tree_ : Tree
+        How clusters merge; see :mod:`coterie.arrays.tree`. Grown when it is asked for.
+    leaf_labels_ : ndarray of shape (n_samples,)
+        The leaf of the tree that each text lies in.
     distinct_vectors_ : ndarray of shape (n_distinct, d)
         Vectors of the different texts; ``vectors_`` and ``probabilities_`` spread them to all.
     rows_ : ndarray of shape (n_samples,)
@@ -156,6 +162,8 @@ class TextClusterer(
     ) -> Self:
         self._check_parameters()
         self._forget_outliers()
+        for name in ("tree_", "_leaf_labels"):
+            self.__dict__.pop(name, None)
         self._fitting(self, X, sample_weight, guidance, **more).run()
         return self
 
@@ -202,6 +210,27 @@ class TextClusterer(
         if not isinstance(model, cls):
             raise UsageError(f"{folder} contains another method than {cls.__name__}.")
         return model
+
+    @property
+    def leaf_labels_(self) -> Ints:
+        """The leaf of ``tree_`` that each text lies in; -1 for texts without a word."""
+        check_is_fitted(self, "labels_")
+        found: Ints = self.__dict__.get("_leaf_labels", self.labels_)
+        return found
+
+    @cached_property
+    def tree_(self) -> Tree:
+        """How clusters merge, two at a time, down to one; its leaves are the finest clusters."""
+        check_is_fitted(self, "distinct_vectors_")
+        places = self._on_distinct(self.labels_)
+        around = self.__dict__.get("_near")
+        return grow(self.distinct_vectors_, places, self.n_clusters_, self.seed_, around, keep=True)
+
+    def _on_distinct(self, labels: Ints) -> Ints:
+        """Labels of the samples as labels of the different texts."""
+        out = np.zeros(len(self.distinct_vectors_), dtype=np.int64)
+        out[self.rows_[labels >= 0]] = labels[labels >= 0]
+        return out
 
     @property
     def _n_features_out(self) -> int:

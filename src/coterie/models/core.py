@@ -70,6 +70,10 @@ class FittedAttributes:
     _known: TextGuidance | None = None  # labels and themes of the texts that are being clustered
     seed_: int
     _found_k: int  # for n_clusters="auto"
+    # Clusters that ``auto`` shows of those that it fits, where their number was found. It then runs
+    # k-means less often, and looks at the sizes when clusters are merged.
+    _medium: int | None = None
+    _leaf_labels: Ints  # where they differ from the labels
     seconds_: dict[str, float]
     n_features_in_: int
 
@@ -151,6 +155,10 @@ class ClustererCore(FittedAttributes, BaseEstimator):
     def _initial_assigner(self, vectors: Floats, weights: Floats, seed: int) -> Assigner:
         """Cluster the distinct texts before training; row ``i`` counts ``weights[i]`` times."""
         return kmeans_assigner(self, vectors, weights, seed)
+
+    def _fit_finer(self, shown: int, finest: int) -> int:
+        """How many clusters to fit, at most ``finest``, where so many are to be shown."""
+        return shown
 
     def _after_fit(self, order: Ints) -> None:
         """Set attributes of the method's own; cluster ``j`` was ``order[j]`` before."""

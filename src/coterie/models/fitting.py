@@ -104,7 +104,7 @@ class Fitting:
         with self.phase("prepare"):
             if model.n_clusters == "auto" and number_encoder(model) is not model.encoder:
                 X = texts_from(X)  # the method's own encoder may depend on the number
-                self._use(self._choose(X))
+                self.use(self._choose(X))
             self.encoder, self.inputs = self._read(X)
             self.weights = self._weigh(X, sample_weight)
             self.known = self._on_texts(guidance)
@@ -114,7 +114,7 @@ class Fitting:
         model = self.model
         self._tell_known()
         if model.n_clusters == "auto" and self.choice is None:
-            self._use(self.find_number())
+            self.use(self.find_number())
         self._check_enough()
         self.encoder.to(self.device)
         self.prepare()
@@ -252,9 +252,11 @@ class Fitting:
         """The vectors whose weight is above zero; all, if no weights were given."""
         return vectors if self.weights.all() else vectors[self.weights > 0]
 
-    def _use(self, choice: Choice) -> None:
+    def use(self, choice: Choice) -> None:
+        """Fit the number of clusters that was found; the model's own is "auto"."""
         self.choice = choice
-        self.model._found_k = choice.n_clusters
+        fine = choice.levels.get("fine", choice.n_clusters)
+        self.model._found_k = self.model._fit_finer(choice.n_clusters, fine)
 
     def find_number(self) -> Choice:
         """Estimate the number of clusters, from the vectors of the fit where possible.

@@ -19,7 +19,6 @@ from coterie._util.trust import inside
 from coterie._util.validation import check_path
 from coterie.encoders import Encoder
 from coterie.errors import UsageError, counted
-from coterie.models.auto import Auto
 from coterie.models.choose import Choice, choose_n_clusters
 from coterie.models.clusterer import TextClusterer
 from coterie.models.fitting import Fitting, number_encoder
@@ -209,7 +208,7 @@ def _make_run(data: object, asked: ClusterOptions) -> Run:
             fit.fitting.run()
             if guidance is not None:
                 facts["guidance"] = about_guidance(guidance, model)
-            results = Results(facts, asked, model, corpus, earlier, fit.medium)
+            results = Results(facts, asked, model, corpus, earlier)
 
             def write(fresh: Path) -> None:
                 if (place / HISTORY).exists():
@@ -290,19 +289,11 @@ class RunFit:
             k = max(found.n_clusters, classes)
             if k > found.n_clusters and options.verbose:
                 say(f"There are {k} clusters, so that all given ones have a place.")
-        self.medium = k
-        if found is not None and isinstance(self.model, Auto) and self.grows_tree:
-            k = found.levels.get("fine", k)
-            self.model._even = True  # sizes are looked at when the fine clusters are merged
+        if found is not None and not options.levels and options.keep is None and not self.guidance:
+            k = self.model._fit_finer(k, found.levels.get("fine", k))
         options.check_texts(k, self.corpus.texts, lambda: self.fitting.inputs.n_distinct)
         self.model.n_clusters = k
         return found if found is not None and found.curve else None
-
-    @property
-    def grows_tree(self) -> bool:
-        """Whether a finer clustering is fitted, whose clusters a tree then merges."""
-        asked = self.options
-        return not asked.levels and asked.keep is None and self.guidance is None
 
     def _known_classes(self, classes: int) -> int:
         """How many of the known classes have texts, where there are no other clusters."""

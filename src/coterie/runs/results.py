@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +17,9 @@ import pyarrow as pa
 
 from coterie._util.facts import hardware, now, peak_memory
 from coterie._util.progress import make_progress, working
-from coterie._util.types import Bools, Floats, Ints
+from coterie._util.types import Bools, Ints
 from coterie._util.validation import check_device
-from coterie.arrays.consensus import TINY
-from coterie.arrays.metrics import cluster_means
-from coterie.arrays.neighbors import nearest_by_distance
-from coterie.arrays.tree import Tree, grow
+from coterie.arrays.tree import Tree
 from coterie.describe import (
     Cluster,
     count_terms,
@@ -36,7 +32,6 @@ from coterie.describe.tally import Tally
 from coterie.describe.terms import Terms
 from coterie.describe.tree import Nodes, TreeRows, by_number, node_names, with_parents
 from coterie.encoders import SentenceEncoder
-from coterie.models.auto import Auto
 from coterie.models.clusterer import TextClusterer
 from coterie.models.edited import EditedAssigner, Merge, edited
 from coterie.options import ClusterOptions
@@ -57,56 +52,11 @@ if TYPE_CHECKING:
 MAP_MEMORY = 128  # megabytes of distances at a time; by default it would be eight times that
 
 
-def small_into(vectors: Floats, labels: Ints, sizes: Ints, medium: int) -> Ints:
-    """What fine clusters of one or two texts are part of: the nearest of the others.
-
-    Parameters
-    ----------
-    vectors : ndarray of shape (n, d)
-        Of different texts.
-    labels : ndarray of shape (n,)
-        Their clusters.
-    sizes : ndarray of shape (k,)
-        Texts of each.
-    medium : int
-        Clusters that have to be left.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-        New labels of the clusters, from 0 on.
-
-    Examples
-    --------
-    >>> x = np.array([[0.0], [0.1], [8.0], [9.0]], dtype=np.float32)
-    >>> small_into(x, np.array([0, 0, 1, 2]), np.array([3, 2, 4]), 1)
-    array([0, 1, 1])
-    """
-    small, out = sizes < TINY, np.arange(len(sizes))
-    n_large = int((~small).sum())
-    if n_large == len(sizes) or n_large < medium:
-        return out
-    means = cluster_means(vectors, labels, len(sizes))[0].astype(np.float32)
-    out[~small] = np.arange(n_large)
-    out[small] = nearest_by_distance(means[small], means[~small])
-    return out
-
-
-def _assigner(inner: Any, tree: Tree, into: Ints) -> EditedAssigner:
-    """The finest clusters as a tree numbers them, and the cut that it shows."""
-    place, steps, free = [], [], count(tree.highest + 1)
-    for i, leaf in enumerate(np.array(tree.leaves)[into].tolist()):
-        place.append(next(free) if leaf in place else leaf)
-        if place[i] != leaf:
-            steps.append(Merge((place[i], leaf), leaf))
-    return EditedAssigner(inner, tuple(place), tuple(steps), cut=tree.cut())
-
-
 class Results:
     """The results of a fitted model, and how they are written.
 
     ``facts`` are the manifest so far; ``earlier`` is the run whose numbers and names are taken
-    over; ``medium`` the number of clusters to show of a run that found it itself.
+    over.
     """
 
     def __init__(
@@ -116,10 +66,9 @@ class Results:
         model: TextClusterer,
         corpus: Corpus,
         earlier: EarlierRun | None = None,
-        medium: int = 0,
     ) -> None:
         self.facts, self.options, self.model = facts, options, model
-        self.corpus, self.earlier, self.medium = corpus, earlier, medium
+        self.corpus, self.earlier = corpus, earlier
         self.remarks: list[str] = []  # about single files, in sentences
 
     def write(self, work: Path) -> None:
@@ -191,41 +140,15 @@ class Results:
         return marked, replace(grown, tree=tree)
 
     def grow(self) -> TreeRows:
-        """The merge tree, without names, and the finest cluster of each row.
-
-        Where the run found its number of clusters, the model then has those of the medium level.
-        """
-        model, finest = self.model, np.asarray(self.model.labels_)
-        assigner = edited(model.assigner_, model.n_clusters_)
-        leaves, used = np.array(assigner.leaves), np.unique(finest[finest >= 0])
-        finer = self.earlier is None and len(leaves) > self.medium > 1
-        labels, rows = finest[model.rows_ >= 0], model.rows_[model.rows_ >= 0]
-        places = np.zeros(len(model.distinct_vectors_), dtype=np.int64)
-        places[rows] = np.searchsorted(leaves, labels)
-        numbers = None if finer else leaves.tolist()
-        medium = self.medium if finer else len(leaves)
-        into = np.arange(len(leaves))
-        if finer:
-            sizes = np.bincount(labels, minlength=len(leaves))
-            into = small_into(model.distinct_vectors_, places, sizes, medium)
-            places = into[places]
-        next_id = 0 if self.earlier is None else self.earlier.next_id
-        x, around = model.distinct_vectors_, model.__dict__.get("_near")
-        tree = grow(x, places, medium, model.seed_, numbers, next_id, around)
+        """The merge tree, without names, and the finest cluster of each row."""
+        model, finest = self.model, self.model.leaf_labels_
+        tree, used = model.tree_, np.unique(finest[finest >= 0])
         if self.earlier is not None:
-            self.earlier.next_id = max(next_id, tree.highest + 1)
-        if finer:
-            assert isinstance(model, Auto)
-            shown = np.array([tree.cut()[leaf] for leaf in tree.leaves])
-            finest = np.append(np.array(tree.leaves)[into], -1)[finest]
-            model.labels_ = np.append(shown[into], -1)[model.labels_]
-            model.n_clusters_ = medium
-            model.assigner_ = assigner = _assigner(model.assigner_, tree, into)
-            if model.choice_:  # not of vectors of the user's own, which are not clustered by it
-                sure = model._confidence(x, shown[places], model.seed_, medium)
-                model.assigner_ = assigner.calibrated(x, sure)
-        elif len(used) < len(leaves):  # labels may have taken all texts of a cluster
-            tree, steps = tree.without(np.setdiff1d(leaves, used).tolist())
+            tree = self.earlier.numbered(tree)
+        empty = np.setdiff1d(tree.leaves, used).tolist()
+        if empty:  # labels may have taken all texts of a cluster
+            tree, steps = tree.without(empty)
+            assigner = edited(model.assigner_, model.n_clusters_)
             model.assigner_ = assigner.then(*(Merge(clusters, into) for clusters, into in steps))
             model.n_clusters_ = tree.finest
         if self.options.levels:

@@ -29,10 +29,8 @@ from coterie._util.types import Floats, Ints
 from coterie._util.validation import check_integer
 from coterie.arrays.metrics import contingency, external_scores
 from coterie.arrays.outliers import choose_rows
-from coterie.arrays.tree import grow
 from coterie.describe import text_order
 from coterie.methods.augmentation import augment
-from coterie.models.auto import Auto
 from coterie.models.clusterer import TextClusterer
 from coterie.options import ClusterOptions
 from coterie.runs.clustering import Clustering
@@ -103,6 +101,8 @@ def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stabilit
                 part = np.sort(draw.choice(len(rows), max(len(rows) // 2, 1), replace=False))
             k = min(finest, len({texts[j] for j in part}))
             model = options.make_model(k)
+            if "fine" in run.tree.levels:
+                model.n_clusters = model._fit_finer(len(ids), k)
             model.random_state, model.verbose = derive_seed(seed, "again", i), 0
             known = {} if about is None else kept_guidance(about, rows[part])
             again = _fit_again(model, [texts[j] for j in part], known, len(ids))
@@ -140,19 +140,12 @@ def _measure(run: Clustering, seeds: int, halves: int, verbose: int) -> Stabilit
 def _fit_again(
     model: TextClusterer, texts: Sequence[str], given: Mapping[str, Any], n: int
 ) -> Ints:
-    """The labels of a fit; those of a finer one after its clusters are merged down to so many."""
-    finer = isinstance(model.n_clusters, int) and model.n_clusters > n
-    if finer and isinstance(model, Auto):
-        model._even = True  # as in the run
-    labels = np.asarray(model.fit(texts, **given).labels_)
-    if not finer:
-        return labels
-    x = model.distinct_vectors_
-    places = np.zeros(len(x), dtype=np.int64)
-    places[model.rows_] = labels
-    tree = grow(x, places, n, model.seed_)
-    cut = tree.cut(n)
-    return np.array([cut[leaf] for leaf in tree.leaves])[labels]
+    """The labels of a fit; of one with more clusters, those of its cut into so many."""
+    model.fit(texts, **given)
+    if model.n_clusters_ <= n:
+        return np.asarray(model.labels_)
+    cut = model.tree_.cut(n)
+    return np.array([cut[leaf] for leaf in model.leaf_labels_.tolist()])
 
 
 def best_jaccard(codes: Ints, again: Ints, k: int) -> Floats:

@@ -55,7 +55,7 @@ PARTS = {  # what is timed, in the order of a run
     "coterie.models.fitting:labels_of": "labels and confidence",
     "coterie.models.fitting:calibrate": "labels and confidence",
     "coterie.models.outliers:OutlierMixin.outlier_scores": "outliers",
-    "coterie.runs.results:grow": "the merge tree",
+    "coterie.arrays.tree:grow": "the merge tree",
     "coterie.runs.results:describe_rows": "words, names, examples",
     "coterie.runs.results:describe_nodes": "words, names, examples",
     "coterie.runs.results:make_map": "the map",

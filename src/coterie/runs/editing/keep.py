@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from coterie._util.folders import one_state
 from coterie._util.types import Ints
+from coterie.arrays.tree import Tree
 from coterie.errors import CoterieError, DataError
 from coterie.models.clusterer import TextClusterer
 from coterie.models.edited import EditedAssigner
@@ -56,6 +58,13 @@ class EarlierRun:
     predicted: int
     numbers: list[int] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
+
+    def numbered(self, tree: Tree) -> Tree:
+        """The tree of the new model with the numbers of :func:`keep`, and free ones for unions."""
+        unions = dict(zip(tree.inside(), count(self.next_id)))
+        found = tree.renumbered({**dict(enumerate(self.numbers)), **unions})
+        self.next_id += len(unions)
+        return found
 
     def editing(self) -> dict[str, Any]:
         """What the manifest of the new run keeps, for later edits and runs."""
