@@ -18,7 +18,7 @@ from coterie.runs.large import Engine, label_by_ray, predict_file
 from said import raises, says
 
 OPTIONS = ["-k", 4, "--encoder", "tfidf-svd", "--method", "kmeans", "--set", "fit_sample=150", "-q"]
-SAME = ("assignments.csv", "clusters.json", "map.json", "levels.json", "model/model.safetensors")
+SAME = ("assignments.csv", "clusters.json", "map.json", "model/model.safetensors")
 
 
 def read(path: Path):

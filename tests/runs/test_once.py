@@ -88,7 +88,7 @@ def test_texts_are_cleaned_tokenised_and_encoded_once(
         ({}, ["choose_n_clusters", "_initial_assigner"]),
         ({"max_outliers": "5%"}, ["choose_n_clusters", "_initial_assigner"]),
         ({"method": "kmeans"}, ["choose_n_clusters", "grow", "fit_neighbor_index"]),
-        ({"method": "kmeans", "n_clusters": 12, "levels": (3, 12)}, ["fit_neighbor_index"]),
+        ({"method": "kmeans", "n_clusters": 12, "levels": (3, 12)}, ["grow", "fit_neighbor_index"]),
     ],
 )
 def test_no_vectors_are_searched_twice(

@@ -44,7 +44,10 @@ def names(folder: Path) -> list[str]:
     return [cluster.name for cluster in read(folder).clusters]
 
 
-def test_a_run_gets_names_everywhere_and_undo_takes_them_back(server, done: Path) -> None:
+def test_a_run_gets_names_everywhere_and_undo_takes_them_back(
+    server, done: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coterie.describe.naming.namer.AT_ONCE", 1)  # answers in order
     own, clusters = names(done), (done / "clusters.json").read_bytes()
     server.plan = [server.say(name, f"Texts about <b>{name[0]}</b>.") for name in HOSTILE]
     run("name", done, "--with", server.url)
