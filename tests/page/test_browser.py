@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from coterie.arrays.tree import Tree
 from coterie.describe import Cluster
 from coterie.describe.summary import make_overview
 from coterie.page import Points, ReportData, without_texts, write_report
@@ -201,8 +202,10 @@ def test_hostile_texts_are_inert(visit: Callable[..., Any], tmp_path: Path, scri
         confidence=[0.5] * n, total=n, columns={HOSTILE[1]: [HOSTILE[0], HOSTILE[7]] * (n // 2)},
     )  # fmt: skip
     cluster = Cluster(0, HOSTILE[0], n, 1.0, [(HOSTILE[1], 1.0)], HOSTILE, [[HOSTILE[2]]])
+    said = {"encoder": {"warnings": HOSTILE}}
+    overview = make_overview(said, [cluster], Tree((0,), (), {"shown": 1}, 1), {0: cluster})
     report = ReportData(HOSTILE[0], HOSTILE, [cluster], HOSTILE, {HOSTILE[1]: HOSTILE[0]},
-                        overview=make_overview({"encoder": {"warnings": HOSTILE}}, [cluster]),
+                        overview=overview,
                         made=HOSTILE, points=points)  # fmt: skip
     write_report(tmp_path / "page.html", replace(report))
     page = visit(tmp_path / "page.html", java_script_enabled=script)

@@ -11,7 +11,6 @@ from test_contract import (  # noqa: F401 - the fixtures and the tests of each m
     reader,
     test_defaults_in_the_docstring_are_the_defaults,
     test_docstring_lists_exactly_its_own_fields,
-    test_edits_last_in_a_saved_model,
     test_every_choice_and_every_number_refuses_nonsense,
     test_finds_obvious_topics,
     test_identical_and_empty_texts,

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from coterie._util.types import Floats
+from coterie.arrays import tree
 from coterie.encoders import DEFAULT
 from coterie.models import choose
 from coterie_bench.data import load_data
@@ -102,7 +103,7 @@ def min_over_levels(errors: Floats) -> Floats:
 
     All in logarithms; that a level has too few texts is not looked at.
     """
-    levels = np.log([1 / choose.BROAD, 1, choose.FINE])
+    levels = np.log([1 / tree.BROAD, 1, tree.FINE])
     return np.asarray(np.abs(errors[:, None] + levels).min(axis=1))
 
 
