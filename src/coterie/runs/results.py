@@ -171,7 +171,7 @@ class Results:
         if earlier is not None:
             from coterie.runs.editing.keep import keep
 
-            assert model.tree_  # it is grown before clusters get other numbers
+            _ = model.tree_  # it is grown before clusters get other numbers
             keep(model, earlier)
             if "guidance" in facts:
                 numbers = earlier.numbers[: len(model.classes_)]
